@@ -22,6 +22,7 @@ mod queue;
 mod requests;
 mod samples;
 mod scenarios;
+mod secrets;
 mod sizes;
 mod storm;
 mod table;
@@ -91,7 +92,7 @@ impl Options {
 /// A part of the bench, with its name for `--only`.
 type Named = (&'static str, fn(&Options) -> Result<Vec<Part>>);
 
-const PARTS: [Named; 8] = [
+const PARTS: [Named; 9] = [
     ("requests", |options| Ok(vec![requests::part(options)?])),
     ("clients", |options| Ok(vec![clients::part(options)?])),
     ("storm", |options| Ok(vec![storm::part(options)?])),
@@ -99,6 +100,7 @@ const PARTS: [Named; 8] = [
     ("decisions", |options| Ok(vec![decisions::part(options)?])),
     ("commands", |options| Ok(vec![commands::part(options)?])),
     ("history", |options| Ok(vec![history::part(options)?])),
+    ("secrets", |options| Ok(vec![secrets::part(options)?])),
     ("processes", |options| Ok(vec![processes::part(options)?])),
 ];
 

@@ -1,5 +1,6 @@
 //! The command line, and one file for each command.
 
+pub(crate) mod allow;
 pub(crate) mod attest;
 pub(crate) mod audit;
 pub(crate) mod blame;
@@ -23,6 +24,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod modified;
+pub(crate) mod pause;
 pub(crate) mod recovered;
 pub(crate) mod restore;
 pub(crate) mod review;
@@ -86,6 +88,12 @@ pub(crate) enum Command {
     Hook(hook::Options),
     /// Serve the Model Context Protocol on standard input and output
     Mcp(mcp::Options),
+    /// Let hooks pass everything for a while
+    Pause(pause::Options),
+    /// End a pause
+    Resume(pause::ResumeOptions),
+    /// Let an agent's next write of a file pass after a denial
+    Allow(allow::Options),
     /// Remove touchmark from this machine: settings, services, daemons
     Uninstall(uninstall::Options),
     // See who changed what.
@@ -218,6 +226,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
                 Command::Mcp(options) => mcp::run(&context, options),
+                Command::Pause(options) => pause::pause(&context, &options),
+                Command::Resume(options) => pause::resume(&context, &options),
+                Command::Allow(options) => allow::run(&context, &options),
                 Command::Service(options) => service::run(&context, &options),
                 Command::Setup(options) => setup::run(&context, &options),
                 Command::Uninstall(options) => uninstall::run(&context, &options),

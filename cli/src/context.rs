@@ -15,6 +15,7 @@ use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
 use crate::output::{self, Failure, Outcome};
+use crate::project;
 use crate::style;
 use crate::system::terminal::is_terminal;
 use crate::wire::result_json;
@@ -93,9 +94,17 @@ impl Context {
         Start::default()
     }
 
-    /// Connects to the daemon of the workspace, which it starts unless
-    /// `--no-start` is given.
+    /// Connects to the daemon of the workspace, for a command about what is
+    /// recorded. Starts one unless `--no-start` is given, but only in a project
+    /// or in the directory of `--workspace` (LIFE-5).
     pub(crate) fn open(&self) -> Outcome<Connection<'_>> {
+        self.check_project()?;
+        self.open_anywhere()
+    }
+
+    /// Connects to the daemon of the workspace, which it starts in any directory
+    /// unless `--no-start` is given.
+    pub(crate) fn open_anywhere(&self) -> Outcome<Connection<'_>> {
         let workspace = self.workspace()?;
         let client = self.connect(&workspace)?;
         Ok(self.opened(workspace, client))
@@ -103,9 +112,22 @@ impl Context {
 
     /// Connects to the daemon of the workspace, if one runs.
     pub(crate) fn open_running(&self) -> Outcome<Connection<'_>> {
+        self.check_project()?;
         let workspace = self.workspace()?;
         let client = self.connect_running(&workspace)?;
         Ok(self.opened(workspace, client))
+    }
+
+    /// Checks that the workspace is a project, or named by `--workspace`.
+    ///
+    /// # Errors
+    /// The text that says what to do (LIFE-5).
+    pub(crate) fn check_project(&self) -> Outcome {
+        let workspace = self.workspace()?;
+        match self.global.workspace.is_some() || project::is_one(&workspace) {
+            true => Ok(()),
+            false => Err(project::missing(&workspace)),
+        }
     }
 
     fn opened(&self, workspace: Workspace, client: Client) -> Connection<'_> {

@@ -9,6 +9,7 @@ pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, forget_vanished, kept, stored};
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
+pub(crate) use touchmark_daemon::off;
 pub(crate) use touchmark_daemon::{DaemonOptions, Unanswered, place};
 use touchmark_daemon::{life, main_daemon};
 
@@ -20,7 +21,7 @@ use crate::context::hello;
 use crate::output::{Failure, Outcome};
 
 /// How long a daemon may take to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs the daemon until it ends.
 pub(crate) fn run(options: DaemonOptions) -> Outcome {

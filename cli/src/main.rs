@@ -19,8 +19,10 @@ mod hints;
 mod hunks;
 mod likely;
 mod mcp;
+mod off;
 mod output;
 mod pager;
+mod project;
 mod service;
 mod settings;
 #[cfg(test)]

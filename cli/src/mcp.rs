@@ -2,8 +2,8 @@
 //! Protocol on standard input and output, in both versions.
 //!
 //! - `server`: the requests of the protocol, and their handlers.
-//! - `tools`: the tools, one function each; `arguments` their input and
-//!   `answers` their output, with the schemas.
+//! - `tools`: the tools, one function each; `arguments` their input, with the
+//!   schemas; `answers` and `written` their output.
 //! - `changes`: the resource, and the notifications that it changed.
 //! - `link`: the session, on a connection that is restored when it breaks.
 //! - `transport`: which answers were delivered, and messages that arrive too
@@ -16,6 +16,7 @@ mod link;
 mod server;
 mod tools;
 mod transport;
+mod written;
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

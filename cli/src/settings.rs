@@ -11,6 +11,7 @@
 //! - `plan`: the planned changes of an agent's files, and their execution.
 //! - `file`: reads and writes one file; `record`: what an installation created.
 //! - `found`: which agents are on this machine, and what they have installed.
+//! - `switched_off`: whether an agent runs any hook at all.
 //! - `codex`: what Codex does with the hooks, and its configuration.
 //! - `difference`: the planned change as a diff.
 
@@ -28,6 +29,7 @@ mod places;
 mod plan;
 mod record;
 mod server;
+mod switched_off;
 #[cfg(test)]
 mod tests;
 

@@ -27,7 +27,7 @@ use crate::Hello;
 use crate::blocking::Client;
 use crate::dial::{is_full, try_dial};
 use crate::error::{Error, Result};
-use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives, me};
+use crate::local::{MAX_SOCKET_BYTES, is_own, is_socket, lives, locks, me};
 
 /// The values from the environment that determine paths. They are read once, so
 /// that a caller or a test can replace them.
@@ -217,6 +217,19 @@ impl Workspace {
         is_held(&self.places)
     }
 
+    /// Returns the process that holds the lock of the workspace's store. `None`
+    /// if no process holds it that can be seen here, and on other systems than
+    /// Linux.
+    pub fn holder(&self) -> Option<u32> {
+        locks::holder(&self.places.lock)
+    }
+
+    /// Returns whether the daemon runs in another mount namespace, such as a
+    /// sandbox: it is reached by a path of its own process.
+    pub fn is_elsewhere(&self) -> bool {
+        locks::is_elsewhere(&self.socket())
+    }
+
     /// Returns whether no daemon runs and systemd would start one on the next
     /// connection. Callers that only look for a daemon must not connect then.
     pub fn is_asleep(&self) -> bool {
@@ -281,20 +294,34 @@ pub fn socket(places: &Places) -> PathBuf {
     let Some(other) = holder(&places.lock).and_then(|holder| holder.socket) else {
         return own.clone();
     };
+    let is_own_socket = |path: &Path| {
+        fs::symlink_metadata(path).is_ok_and(|file| is_own(&file) && is_socket(&file))
+    };
     // A socket that `TOUCHMARK_SOCKET` names is preferred if a process listens
     // on it.
     let named = *own != places.usual_socket();
-    if other == *own || (named && listens(own)) {
+    let is_here = match other == *own {
+        true => is_own_socket(own),
+        false => named && listens(own),
+    };
+    if is_here {
         return own.clone();
     }
     // A killed daemon leaves its lock file behind. Another user might create a
     // socket at the path that it names, so the owner is checked.
-    let ours = fs::symlink_metadata(&other).is_ok_and(|file| is_own(&file));
-    if ours && listens(&other) {
-        other
-    } else {
-        own.clone()
+    if other != *own && is_own_socket(&other) && listens(&other) {
+        return other;
     }
+    elsewhere(&places.lock, &other)
+        .filter(|there| is_own_socket(there))
+        .unwrap_or_else(|| own.clone())
+}
+
+/// Returns a path to the socket of a daemon that runs in another mount
+/// namespace, such as a sandbox with a runtime directory of its own. `None` if
+/// no process that can be seen here holds the lock.
+fn elsewhere(lock: &Path, socket: &Path) -> Option<PathBuf> {
+    locks::seen_by(locks::holder(lock)?, socket)
 }
 
 /// Returns the content of a lock file that belongs to this user.
@@ -317,9 +344,13 @@ pub fn is_asleep(places: &Places) -> bool {
 fn is_held(places: &Places) -> bool {
     [&places.lock, &places.spare_lock]
         .into_iter()
-        .filter_map(|lock| fs::read(lock).ok())
-        // A lock file that is empty or incomplete was just taken.
-        .any(|text| Holder::parse(&text).is_none_or(|holder| lives(holder.pid)))
+        .filter_map(|lock| Some((lock, fs::read(lock).ok()?)))
+        // A lock file that is empty or incomplete was just taken. A process in a
+        // namespace of its own has another number here.
+        .any(|(lock, text)| {
+            let holder = Holder::parse(&text);
+            holder.is_none_or(|holder| lives(holder.pid)) || locks::holder(lock).is_some()
+        })
 }
 
 /// Returns whether a process listens on the socket.
@@ -334,9 +365,19 @@ pub fn listens(socket: &Path) -> bool {
         }
 }
 
-/// Returns the contents of all lock files of this user.
+/// Returns the contents of all lock files of this user, with the sockets as they
+/// can be reached from here.
 pub(crate) fn holders(base: &BaseDirectories) -> impl Iterator<Item = Holder> {
-    named(base.state_directory(), "lock").filter_map(|lock| holder(&lock))
+    named(base.state_directory(), "lock").filter_map(|lock| {
+        let mut holder = holder(&lock)?;
+        if let Some(socket) = &holder.socket
+            && fs::symlink_metadata(socket).is_err()
+        {
+            let there = elsewhere(&lock, socket);
+            holder.socket = there.or(holder.socket);
+        }
+        Some(holder)
+    })
 }
 
 /// Returns the files in a directory whose names have this extension.

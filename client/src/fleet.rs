@@ -11,7 +11,7 @@ use touchmark_proto::Holder;
 use crate::dial::{is_full, refused, try_dial};
 use crate::error::Error;
 use crate::find::{Environment, holders, sockets};
-use crate::local::Stream;
+use crate::local::{Stream, locks};
 
 /// The number of daemons that are asked at the same time. Each needs a
 /// descriptor, of which a process has at least 1,024 on usual systems.
@@ -75,6 +75,20 @@ pub fn ask_all(environment: &Environment, limit: Duration) -> Vec<Member> {
                 socket: socket.clone(),
                 holder: holders.remove(socket),
                 answer,
+            });
+        }
+    }
+    // A daemon in a sandbox may hold a store and listen where no other process
+    // can connect.
+    for (socket, holder) in holders {
+        let places = environment.places(&holder.workspace);
+        if let Some(pid) = locks::holder(&places.lock) {
+            members.push(Member {
+                socket,
+                holder: Some(Holder { pid, ..holder }),
+                answer: Answer::Failed(format!(
+                    "its socket cannot be reached from here: `touchmark stop --pid {pid}` ends it"
+                )),
             });
         }
     }

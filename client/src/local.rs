@@ -2,6 +2,8 @@
 
 #[cfg_attr(not(target_os = "linux"), path = "local/calls/unix.rs")]
 mod calls;
+#[cfg_attr(not(target_os = "linux"), path = "local/locks/unix.rs")]
+pub(crate) mod locks;
 
 use std::fs::Metadata;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};

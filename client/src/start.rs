@@ -206,7 +206,7 @@ impl Starting {
             {
                 self.ended = Some(status);
                 if status.code() != Some(ANOTHER_RUNS) {
-                    return Err(self.failed());
+                    return Err(self.failed(workspace));
                 }
                 // The started daemon found the lock taken by another one, which
                 // may not listen yet.
@@ -220,19 +220,29 @@ impl Starting {
                 *self = spawn(workspace, start)?;
             }
             if Instant::now() >= until {
-                return Err(self.failed());
+                return Err(self.failed(workspace));
             }
             pause.take();
         }
     }
 
-    fn failed(&mut self) -> Error {
+    fn failed(&mut self, workspace: &Workspace) -> Error {
         let mut said = Vec::new();
         if let Some(file) = &mut self.said {
             // If the output cannot be read, the exit status is reported alone.
             let _ = file
                 .rewind()
                 .and_then(|()| file.by_ref().take(16 * 1024).read_to_end(&mut said));
+        }
+        if let (Some(ANOTHER_RUNS), Some(pid)) = (
+            self.ended.and_then(|status| status.code()),
+            workspace.holder(),
+        ) {
+            return Error::Start {
+                reason: format!(
+                    "process {pid} holds the store of this workspace, and its socket cannot be reached from here: it may run in a sandbox. `touchmark stop --pid {pid}` ends it"
+                ),
+            };
         }
         let said = String::from_utf8_lossy(&said);
         let last: Vec<&str> = said

@@ -14,6 +14,7 @@ use crate::context::{Context, aside};
 use crate::guard::Guard;
 use crate::history::{LongBlame, Past};
 use crate::hooks::{self, Agent, DaemonHandle, Memory};
+use crate::off;
 use crate::past::Origins;
 use crate::review::Kept;
 use crate::scope::Sweeper;
@@ -169,6 +170,7 @@ async fn row(
             hooks::acknowledge(&parts.hooks(cx), &ask.ack).await?;
             Reply::HookAck(Done {})
         }
+        Ask::HookAllow(ask) => Reply::HookAllow(hooks::allow(&parts.hooks(cx), &ask)?),
         Ask::HookJoin(ask) => Reply::HookJoin(hooks::join(&parts.hooks(cx), ask).await),
 
         Ask::SearchGrep(ask) => Reply::SearchGrep(parts.searches.search(&cx, ask).await?),
@@ -208,6 +210,12 @@ async fn hook(
         let hint = format!("an agent is one of {}", Agent::names());
         return Err(Error::invalid("no such agent").hint(hint));
     };
+    let workspace = &cx.workspace;
+    let off = off::off_with(&workspace.places, &workspace.root, &cx.config.off, cx.now);
+    let itself = |pid| off::is_bypassed_itself(&workspace.places, hook.name, pid, cx.now);
+    if off.is_some() || cx.process.is_some_and(itself) {
+        return Ok(hooks::silence());
+    }
     let answered = hooks::answer(hook, input.0, parts.hooks(cx)).await;
     *undo = answered.undo;
     Ok(answered.printed)

@@ -164,6 +164,9 @@ pub struct Config {
     pub durability: Durability,
     /// `watch`: the watch backend. Default: `"auto"`.
     pub watch: Choice,
+    /// `off`: the directories in which touchmark does nothing, with all below
+    /// them. Default: none.
+    pub off: Vec<PathBuf>,
     /// `idle_exit`: the time without a connection or request after which a
     /// daemon that was started on demand exits. Default: 30 min.
     pub idle_exit: Millis,
@@ -288,6 +291,7 @@ impl Default for Config {
             contents_total: 512 << 20,
             contents_file: 8 << 20,
             contents_exclude: SECRETS.iter().copied().map(String::from).collect(),
+            off: Vec::new(),
             scope_exclude: Vec::new(),
             guard_protect: PROTECTED.iter().copied().map(String::from).collect(),
             versions_per_path: 10_000,
@@ -434,4 +438,17 @@ impl Config {
 
 fn line_at(before: &[u8]) -> usize {
     before.iter().filter(|&&byte| byte == b'\n').count() + 1
+}
+
+/// Returns the value of `off` in the user's configuration file; empty if it sets
+/// none that is right.
+pub(crate) fn users_off(file: &Path) -> Vec<PathBuf> {
+    let text = file::read(file).unwrap_or_default();
+    // Hooks ask this, and few files set it.
+    if !text.windows(3).any(|part| part == b"off") {
+        return Vec::new();
+    }
+    let mut config = Config::default();
+    config.apply(file, &text, Whose::User);
+    config.off
 }

@@ -8,7 +8,6 @@
 
 mod beneath;
 mod compare;
-mod grown;
 mod opened;
 mod part;
 #[cfg(all(test, target_os = "linux"))]
@@ -17,7 +16,7 @@ mod vouch;
 
 use std::cell::RefCell;
 use std::fs::{File, Metadata};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -30,11 +29,11 @@ use touchmark_proto::{FileMode, Hash, RelPath};
 
 pub(crate) use self::beneath::{Opened, Root};
 use self::compare::stamp;
-use self::grown::{GROWS, Grown, Progress};
 use self::part::Part;
 use self::vouch::Vouching;
+use crate::system::lease::has_writer;
 use crate::system::open::other_owner;
-use crate::system::stat::MetadataExt as _;
+use crate::system::stat::{MetadataExt as _, modified_ms};
 
 /// The default maximum of bytes that one read returns.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -42,9 +41,10 @@ pub const MAX_BYTES: u64 = 64 << 20;
 /// How many times a file that changes during the read is read.
 const TRIES: usize = 5;
 
-/// The size in bytes from which a changing file is read only twice: a log of
-/// gigabytes that grows without pause must not keep a core busy (LOSS-4).
-const LARGE: u64 = 32 << 20;
+/// The size in bytes from which the time of a read counts, and a changing file
+/// is read only once: a log of gigabytes that grows without pause must not keep
+/// a core busy (LOSS-4).
+const LARGE: u64 = 4 << 20;
 
 const BUFFER: usize = 128 << 10;
 
@@ -56,7 +56,6 @@ pub struct Reader {
     secrets: Patterns,
     own: Patterns,
     vouching: Vouching,
-    grown: Grown,
     keep_file_max: u64,
     bytes_max: u64,
 }
@@ -110,8 +109,6 @@ pub type Met = (Hash, Option<Arc<[u8]>>);
 /// The result of reading and hashing bytes.
 struct Hashed {
     hash: Hash,
-    /// The hash in progress, from which a later read can continue.
-    hasher: Sha256,
     line_feeds: u32,
     last: u8,
     prefixes: Vec<(u64, Hash)>,
@@ -136,7 +133,6 @@ impl Reader {
             secrets,
             own: Patterns::default(),
             vouching: Vouching::new(root),
-            grown: Grown::default(),
             keep_file_max,
             bytes_max,
         }
@@ -186,7 +182,7 @@ impl Reader {
             return None;
         };
         let part = Some(Part::of(order.range, order.most));
-        let read = hash(&mut file, order.size, &[], part, None)
+        let read = hash(&mut file, order.size, &[], part)
             .inspect_err(|error| tracing::debug!("{}: {error}", order.path))
             .ok()??;
         let bytes = read.bytes.filter(|_| read.hash == order.hash)?;
@@ -227,7 +223,7 @@ impl Visit<'_> {
         if let Looked::Read(report) = &mut looked {
             report.outcome.secret |= secret;
             report.took = began.elapsed();
-            if report.size >= GROWS {
+            if report.size >= LARGE {
                 report.outcome.took = u64::try_from(report.took.as_millis()).unwrap_or(u64::MAX);
             }
         }
@@ -238,9 +234,7 @@ impl Visit<'_> {
     /// of tries.
     fn read_settled(&self, most: u64, order: &ReadOrder, secret: bool) -> Looked {
         let mut size = 0;
-        let mut tries = TRIES;
-        while tries > 0 {
-            tries -= 1;
+        for _ in 0..TRIES {
             let (mut file, before, real) = match self.root.file(&order.path) {
                 Opened::File { file, before, real } => (file, before, real),
                 Opened::Absent { real } => {
@@ -280,8 +274,8 @@ impl Visit<'_> {
                     .into();
                 }
             }
-            if size >= LARGE && self.reader.grown.is_unknown(&order.path) {
-                tries = tries.min(1);
+            if size >= LARGE {
+                break;
             }
         }
         Looked::Read(Box::new(Report {
@@ -293,8 +287,8 @@ impl Visit<'_> {
 
 impl Reader {
     /// Reads an open file once. The inner error is the size of a file that
-    /// changed meanwhile. If the file grew meanwhile, the next try continues
-    /// from the hash of this one.
+    /// changed meanwhile. All of it is read, also if it seems only to have
+    /// grown: nothing but the content shows that the rest is the same.
     fn read_once(
         &self,
         file: &mut File,
@@ -307,30 +301,15 @@ impl Reader {
         let began = SystemTime::now();
         let keep = order.keep && size <= self.keep_file_max && !secret;
         let bytes = order.bytes && size <= self.bytes_max;
-        let known = (!order.whole && !keep && !bytes)
-            .then(|| self.grown.of(&order.path, file, before))
-            .flatten()
-            // A hash can be continued only if the hash of each shorter prefix
-            // that was ordered is known already.
-            .filter(|known| {
-                let mut below = order.prefixes.iter().filter(|cut| **cut <= known.size);
-                below.all(|cut| known.lengths.iter().any(|(length, _)| length == cut))
-            });
-        if size - known.as_ref().map_or(0, |known| known.size) > most {
+        if size > most {
             return Ok(Ok(Looked::Larger(size)));
         }
         let collect = (keep || bytes).then(Part::whole);
-        let Some(read) = hash(file, size, &order.prefixes, collect, known.as_ref())? else {
+        let Some(read) = hash(file, size, &order.prefixes, collect)? else {
             return Ok(Err(file.metadata()?.len()));
         };
         let after = file.metadata()?;
         let stamped = stamp(&after);
-        let continued = known.is_some();
-        if stamped == stamp(before) || stamped.size > size {
-            let lengths = known.map_or_else(Vec::new, |known| known.lengths);
-            self.grown
-                .note(&order.path, file, &stamped, &read, size, lengths);
-        }
         if stamp(before) != stamped {
             return Ok(Err(after.len()));
         }
@@ -339,7 +318,9 @@ impl Reader {
             mount: mounted.id,
             ..stamped
         };
-        let settled = !continued && mounted.vouches && self.vouching.is_settled(&stamped, began);
+        let open_for_writing = has_writer(file);
+        let settled =
+            !open_for_writing && mounted.vouches && self.vouching.is_settled(&stamped, began);
         let lines = read.lines();
         let secret = secret || read.bytes.as_deref().is_some_and(tokens::any);
         let keep = keep && !secret;
@@ -350,8 +331,7 @@ impl Reader {
                     hash: read.hash,
                     size,
                     lines,
-                    mtime_ms: u64::try_from(after.mtime() * 1000 + after.mtime_nsec() / 1_000_000)
-                        .unwrap_or(0),
+                    mtime_ms: modified_ms(&after),
                     mode: FileMode::new(after.mode()),
                     owner: other_owner(after.uid()),
                     stamp: stamped,
@@ -365,6 +345,7 @@ impl Reader {
                     device: after.dev(),
                     inode: after.ino(),
                 }),
+                open_for_writing,
                 took: 0,
             },
             keep: kept.filter(|_| keep),
@@ -380,48 +361,33 @@ thread_local! {
     static CHUNK: RefCell<Vec<u8>> = RefCell::new(vec![0; BUFFER]);
 }
 
-/// Hashes `size` bytes, continuing from where an earlier hash stopped, and
-/// collects a part of the bytes that are read. Returns `None` as soon as the
-/// file turns out to have more or fewer bytes.
+/// Hashes `size` bytes, and collects a part of the bytes that are read. Returns
+/// `None` as soon as the file turns out to have more or fewer bytes.
 fn hash(
     file: &mut File,
     size: u64,
     prefixes: &[u64],
     mut collect: Option<Part>,
-    known: Option<&Progress>,
 ) -> io::Result<Option<Hashed>> {
     let mut wanted: Vec<u64> = prefixes.iter().copied().filter(|n| *n <= size).collect();
     wanted.sort_unstable();
     wanted.dedup();
     let mut read = Hashed {
         hash: Hash([0; 32]),
-        hasher: Sha256::new(),
         line_feeds: 0,
         last: b'\n',
         prefixes: Vec::new(),
         bytes: None,
     };
+    let mut hasher = Sha256::new();
     let mut total = 0_u64;
-    if size >= GROWS {
-        file.seek(SeekFrom::Start(known.map_or(0, |known| known.size)))?;
-    }
-    if let Some(known) = known {
-        let met = known.lengths.iter();
-        read.prefixes = met
-            .filter(|(cut, _)| wanted.contains(cut))
-            .copied()
-            .collect();
-        wanted.retain(|cut| *cut > known.size);
-        read.hasher = known.hasher.clone();
-        (read.line_feeds, read.last, total) = (known.line_feeds, known.last, known.size);
-    }
     let mut wanted = wanted.into_iter().peekable();
     CHUNK.with_borrow_mut(|chunk| {
         loop {
             // A large file that grows during the read is hashed up to the size
             // that it had at the beginning.
             let room = match size {
-                GROWS.. => usize::try_from(size - total).unwrap_or(BUFFER).min(BUFFER),
+                LARGE.. => usize::try_from(size - total).unwrap_or(BUFFER).min(BUFFER),
                 _ => BUFFER,
             };
             let count = match file.read(&mut chunk[..room]) {
@@ -444,12 +410,12 @@ fn hash(
             }
             while let Some(cut) = wanted.next_if(|cut| *cut <= total + data.len() as u64) {
                 let (head, rest) = data.split_at((cut - total) as usize);
-                read.hasher.update(head);
+                hasher.update(head);
                 total = cut;
                 data = rest;
-                read.prefixes.push((cut, finish(read.hasher.clone())));
+                read.prefixes.push((cut, finish(hasher.clone())));
             }
-            read.hasher.update(data);
+            hasher.update(data);
             total += data.len() as u64;
             // The stats tell whether there is more, except for a file with size
             // 0: files of `/proc` and `/sys` all report 0.
@@ -463,9 +429,9 @@ fn hash(
         // This has an effect for an empty file only: every other length was met
         // above.
         for cut in wanted {
-            read.prefixes.push((cut, finish(read.hasher.clone())));
+            read.prefixes.push((cut, finish(hasher.clone())));
         }
-        read.hash = finish(read.hasher.clone());
+        read.hash = finish(hasher);
         read.bytes = collect.map(Part::into_bytes);
         Ok(Some(read))
     })

@@ -120,7 +120,6 @@ impl Context {
             prefixes: Vec::new(),
             bytes: true,
             keep: false,
-            whole: true,
         };
         let files = self.workspace.files.clone();
         let report = aside(move || files.read(&order)).await?;

@@ -1,8 +1,12 @@
-//! Additions to answers from stored contents: line counts and previews.
+//! What stored contents add to answers: line counts, previews, and which of the
+//! versions that were replaced unseen are lost.
 
-use touchmark_engine::{Answer, Difference, LinesWanted, TextPair};
-use touchmark_proto::{Change, Hash, LineCounts, LineRange, Reply};
+use touchmark_engine::ranges::RangeSet;
+use touchmark_engine::{Answer, Difference, LinesWanted, State, TextPair};
+use touchmark_proto::edits::{EditCommitted, Outcome};
+use touchmark_proto::{Change, Hash, LineCounts, LineRange, RelPath, Reply, Version};
 
+use crate::losses::{Lost, Replacement};
 use crate::store::Reader;
 use touchmark_engine::text::lines;
 
@@ -21,8 +25,9 @@ impl<'a> Contents<'a> {
         Self { reader, left: MOST }
     }
 
-    /// Returns the answer with its line counts and previews.
-    pub(crate) fn fill(&mut self, answer: Answer) -> Reply {
+    /// Returns the answer with its line counts and previews, and without the
+    /// versions of which nothing is lost.
+    pub(crate) fn fill(&mut self, answer: Answer, state: &State) -> Reply {
         let Answer {
             mut reply,
             lines,
@@ -41,9 +46,9 @@ impl<'a> Contents<'a> {
                     continue;
                 };
                 change.lines = self.lines(old, new);
-                change.reverted_lines = match (change.lines, &change.reverts, own) {
-                    (Some(_), Some(_), _) => self.removed(old, new),
-                    (Some(_), None, Some((base, mine))) => self.taken_back(base, mine, new),
+                change.reverted_lines = match (change.lines, &change.reverts, own.as_slice()) {
+                    (Some(_), Some(_), own) => self.removed(old, new, own),
+                    (Some(_), None, [.., (base, mine)]) => self.taken_back(*base, *mine, new),
                     _ => None,
                 };
             }
@@ -57,7 +62,62 @@ impl<'a> Contents<'a> {
                 }
             }
         }
+        self.leave_out(&mut reply, state);
         reply
+    }
+
+    /// Leaves out the versions that were replaced unseen, and of which nothing
+    /// is lost.
+    fn leave_out(&mut self, reply: &mut Reply, state: &State) {
+        let mut kept = |lost: &Version| self.is_lost(&lost.path, lost.clock.n, state);
+        match reply {
+            Reply::EditCommit(EditCommitted { files, changes }) => {
+                for change in changes.iter_mut() {
+                    change.lost = change.lost.take().filter(|lost| kept(lost));
+                }
+                for file in files {
+                    let version = file.version.as_ref().map(|version| version.clock.n);
+                    let replaced = version.and_then(|n| replaced_by(state, &file.path, n));
+                    if file.outcome == Outcome::Clobbered
+                        && replaced.is_some_and(|n| !self.is_lost(&file.path, n, state))
+                    {
+                        file.outcome = Outcome::Applied;
+                    }
+                }
+            }
+            Reply::SessionOpen(opened) => opened.modified.retain(|row| tells(row, &mut kept)),
+            Reply::CommandEnd(ended) => ended.changes.retain(|row| tells(row, &mut kept)),
+            Reply::ModifiedList(list) => list.changes.retain(|row| tells(row, &mut kept)),
+            Reply::ModifiedTake(taken) => taken.changes.retain(|row| tells(row, &mut kept)),
+            Reply::FileHistory(all) => {
+                for version in &mut all.versions {
+                    self.mark(version, state);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Leaves out of a version that it was replaced unseen, if nothing of it is
+    /// lost.
+    pub(crate) fn mark(&mut self, version: &mut Version, state: &State) {
+        if version.overwritten == Some(true) {
+            let n = version.amends.map_or(version.clock.n, |amended| amended.n);
+            version.overwritten = self.is_lost(&version.path, n, state).then_some(true);
+        }
+    }
+
+    /// Returns whether something is lost of a version that was replaced unseen.
+    pub(crate) fn is_lost(&mut self, path: &RelPath, version: u64, state: &State) -> bool {
+        let Some(replacement) = Replacement::of(state, path, version) else {
+            return true;
+        };
+        let lost = replacement.lost(|hash| {
+            let content = self.content(Some(*hash))?;
+            self.left = self.left.checked_sub(content.len())?;
+            Some(content)
+        });
+        lost != Lost::Nothing
     }
 
     /// Returns the line counts between two contents; `None` if one of them is
@@ -99,9 +159,28 @@ impl<'a> Contents<'a> {
         (!back.is_empty()).then_some(back)
     }
 
-    /// Returns the lines of the older content that are not in the newer one.
-    fn removed(&self, old: Option<Hash>, new: Option<Hash>) -> Option<Vec<LineRange>> {
-        let removed = lines::removed(&self.content(old)?, &self.content(new)?)?;
+    /// Returns the lines of the older content that a session wrote and that are
+    /// not in the newer one. `own` has the contents before and after its writes.
+    fn removed(
+        &mut self,
+        old: Option<Hash>,
+        new: Option<Hash>,
+        own: &[(Option<Hash>, Option<Hash>)],
+    ) -> Option<Vec<LineRange>> {
+        let (old, new) = (self.content(old)?, self.content(new)?);
+        let mut written = RangeSet::default();
+        for (base, mine) in own {
+            let (base, mine) = (self.content(*base)?, self.content(*mine)?);
+            let bytes = base.len() + mine.len() * 2 + old.len();
+            self.left = self.left.checked_sub(bytes)?;
+            let added: RangeSet = lines::added(&base, &mine)?.into_iter().collect();
+            written.add(&added.carried(&lines::places(&mine, &old)?));
+        }
+        let removed = lines::removed(&old, &new)?;
+        let removed: Vec<LineRange> = removed
+            .into_iter()
+            .flat_map(|range| written.between(range.start, range.end).ranges(range.end))
+            .collect();
         (!removed.is_empty()).then_some(removed)
     }
 
@@ -132,4 +211,17 @@ fn changes_of(reply: &mut Reply) -> &mut [Change] {
         Reply::ModifiedTake(taken) => &mut taken.changes,
         _ => &mut [],
     }
+}
+
+/// Returns whether a row is no loss, or one of a version that is lost.
+fn tells(row: &Change, is_lost: &mut impl FnMut(&Version) -> bool) -> bool {
+    row.lost.as_deref().is_none_or(is_lost)
+}
+
+/// Returns the version that a version replaced unseen; `None` if it did not.
+fn replaced_by(state: &State, path: &RelPath, by: u64) -> Option<u64> {
+    let path = state.paths.get(state.names.file_of(path))?;
+    let mut newest_first = path.versions.iter().rev();
+    let replaced = newest_first.find(|kept| kept.lost && kept.n < by)?;
+    Some(replaced.n)
 }

@@ -10,7 +10,8 @@
 //! - [`git`]: starts git safely.
 //! - `answers`, `context`, `inside`, `standing`: requests that are answered in
 //!   tasks, what these tasks get, and how they ask the loop.
-//! - `fill`: line counts and previews in answers.
+//! - `fill`, `losses`: line counts and previews in answers; which of the losses
+//!   in them are ones.
 //! - `hooks`: the events of agents' hooks, and the answers to them.
 //! - `scope`: what commands do to untracked files.
 //! - [`tools`], [`time`]: searches; the time of day.
@@ -25,6 +26,7 @@
 //! - [`start`], [`life`], [`config`], [`log`]: start, lifetime, configuration
 //!   and log of the daemon.
 //! - `failpoint`: the points at which a test may end the process.
+//! - [`off`]: where the user has switched touchmark off.
 //! - `telemetry`: records for a collector, if the user has switched it on.
 //! - `system`: interfaces that each operating system implements differently.
 //! - `fleet`: what all daemons of a user share.
@@ -49,6 +51,8 @@ mod inside;
 pub mod life;
 pub mod links;
 pub mod log;
+mod losses;
+pub mod off;
 mod past;
 mod review;
 pub mod run;

@@ -17,6 +17,7 @@ mod clients;
 mod coverage;
 mod edited;
 mod end;
+mod fair;
 mod fleet;
 mod guarded;
 mod host;
@@ -56,6 +57,7 @@ use crate::failpoint;
 use crate::guard::Umask;
 use crate::life::Lock;
 use crate::life::systemd::{self, Manager};
+use crate::off;
 use crate::socket::Listener;
 use crate::store::CheckpointContents;
 use crate::system::{proc, signals};
@@ -175,6 +177,8 @@ struct Turn {
     named: Vec<CheckpointContents>,
     /// Whether a session was forgotten but is still in the store's file.
     forgotten: bool,
+    /// Whether the user had paused touchmark at the last look (OFF-2).
+    paused: bool,
 }
 
 impl Daemon {
@@ -206,12 +210,13 @@ impl Daemon {
                     continue;
                 }
                 event = events.recv() => event,
+                () = std::future::ready(()), if !self.clients.waiting.is_empty() => None,
                 _ = hangup.recv() => Some(Event::HungUp),
                 () = mounts.rung() => Some(Event::Mounted),
                 () = sleep_until(wake) => None,
             };
             self.turn(first, &mut events);
-            if !events.is_empty() {
+            if !(events.is_empty() && self.clients.waiting.is_empty()) {
                 // Tasks of connections must run too, however many events wait.
                 tokio::task::yield_now().await;
             }
@@ -223,20 +228,48 @@ impl Daemon {
     /// sends.
     fn turn(&mut self, first: Option<Event>, events: &mut UnboundedReceiver<Event>) {
         self.disk.begin_turn();
+        self.look_at_pause();
         let mut next = first;
         let mut taken = 0;
         while let Some(event) = next {
-            taken += event.weight();
-            self.take(event);
+            match event {
+                Event::Ask { connection, .. } => self.clients.waiting.push(connection, event),
+                Event::Disconnected(connection) => {
+                    if let Some(peer) = self.clients.peers.get(&connection) {
+                        peer.tasks.close();
+                    }
+                    self.clients.waiting.push(connection, event);
+                }
+                event => {
+                    taken += event.weight();
+                    self.take(event);
+                }
+            }
             // No answer may follow an event that has ended the daemon: if the
             // workspace was removed, another one may have its name by now.
             let more = taken < EVENTS_PER_TURN && self.ending.is_none();
             next = more.then(|| events.try_recv().ok()).flatten();
         }
+        for event in self.clients.waiting.take() {
+            match self.ending {
+                None => self.take(event),
+                Some(_) => self.refuse(event),
+            }
+        }
         self.look_at_the_time();
         self.close_turn();
         self.look_at_fleet();
         self.tell_manager();
+    }
+
+    /// Notes whether the user has paused touchmark. The file is read in each turn,
+    /// so that no timer runs for the end of a pause (LIFE-3).
+    fn look_at_pause(&mut self) {
+        let off = off::paused(&self.options.places, self.workspace.time.now());
+        if off.is_some() != self.turn.paused {
+            self.turn.paused = off.is_some();
+            self.feed(Input::Paused(self.turn.paused));
+        }
     }
 
     /// Reports to the service manager. The daemon is ready when it can answer
@@ -449,27 +482,6 @@ impl Daemon {
             } => self.host(request, connection, ask),
             Effect::Publish(notice) => self.outbox.push(Say::Notice(Box::new(notice))),
         }
-    }
-
-    /// Waits for the end of a process, which arrives as an event, without
-    /// polling (LIFE-3).
-    fn await_process(&mut self, pid: u32) {
-        if !self.clients.processes.insert(pid) {
-            return;
-        }
-        let events = self.events.clone();
-        let ended = proc::process_end(pid);
-        tokio::spawn(async move {
-            let ended = ended
-                .await
-                // The window then ends by its deadline or, if bound, with its
-                // connection.
-                .inspect_err(|error| {
-                    tracing::warn!("the end of process {pid} will not be seen: {error}");
-                })
-                .is_ok();
-            let _loop_has_ended = events.send(Event::Process { pid, ended });
-        });
     }
 
     /// Handles what is scheduled for now: the engine's deadline, degraded

@@ -8,6 +8,9 @@ pub(crate) mod clock;
 pub(crate) mod disk;
 #[cfg_attr(not(target_os = "linux"), path = "system/inherited/unsupported.rs")]
 pub(crate) mod inherited;
+#[cfg_attr(not(target_os = "linux"), path = "system/lease/unsupported.rs")]
+pub(crate) mod lease;
+pub(crate) mod leased;
 #[cfg_attr(not(target_os = "linux"), path = "system/look/unix.rs")]
 pub(crate) mod look;
 #[cfg_attr(not(target_os = "linux"), path = "system/mounted/fallback.rs")]

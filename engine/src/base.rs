@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use touchmark_proto::events::Happening;
-use touchmark_proto::{Hash, Millis, SessionId};
+use touchmark_proto::{Hash, Millis, RelPath, SessionId};
 
 use crate::config::Config;
 use crate::counts::Counts;
@@ -34,6 +34,11 @@ pub(crate) struct Base {
     /// At least one subscriber is connected.
     pub subscribed: bool,
     pub unsaved: Unsaved,
+    /// The user has paused touchmark (OFF-2).
+    pub paused: bool,
+    /// Sessions, and files that others removed: the session was asked whether
+    /// it wants to create the file again (GUARD-4).
+    pub asked_of: BTreeSet<(SessionId, RelPath)>,
     /// The names that the answer to the current request uses.
     pub names_used: NamesUsed,
 }
@@ -52,6 +57,8 @@ impl Base {
             counts: Counts::default(),
             subscribed: true,
             unsaved: Unsaved::default(),
+            paused: false,
+            asked_of: BTreeSet::new(),
             names_used: NamesUsed::default(),
         }
     }
@@ -64,6 +71,7 @@ impl Base {
             config: &self.config,
             now: self.now,
             unsaved: &self.unsaved,
+            asked_of: &self.asked_of,
             names_used: &self.names_used,
         }
     }

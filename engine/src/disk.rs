@@ -43,6 +43,10 @@ pub struct ReadOutcome {
     pub real: Option<RelPath>,
     /// The identity of the file, if it has several links (FILE-1).
     pub object: Option<Object>,
+    /// Whether a process had the file open for writing after the read. The
+    /// system reports its writes under the name by which it opened the file,
+    /// and those through a memory map not at all (LOSS-2).
+    pub open_for_writing: bool,
     /// How long the read took, if that was long, else 0. After a slow read, the
     /// next read that no request needs comes later (LOSS-4).
     pub took: Millis,
@@ -67,6 +71,7 @@ impl From<Found> for ReadOutcome {
             secret: false,
             real: None,
             object: None,
+            open_for_writing: false,
             took: 0,
         }
     }

@@ -93,9 +93,6 @@ pub struct ReadOrder {
     /// Whether the content should be kept under its hash for line counts,
     /// within the configured limits and never for secrets.
     pub keep: bool,
-    /// Whether the whole file has to be read, even if it seems only to have
-    /// grown (SYNC-4).
-    pub whole: bool,
 }
 
 /// An order to compare the stats of files with the stats that prove their known
@@ -159,7 +156,7 @@ impl From<Reply> for Answer {
 
 /// A request for line counts between two kept contents; `None` is an absent
 /// file, which has no lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinesWanted {
     /// The index of the change in the reply.
     pub index: usize,
@@ -167,9 +164,10 @@ pub struct LinesWanted {
     pub old: Option<Hash>,
     /// The newer content; `None` for an absent file.
     pub new: Option<Hash>,
-    /// The contents before and after the requesting session's own last writes,
-    /// if the newer content may have taken back some of their lines (SEEN-7).
-    pub own: Option<(Option<Hash>, Option<Hash>)>,
+    /// The contents before and after each run of the requesting session's own
+    /// writes, the newest last, if the newer content may have taken back some of
+    /// their lines (SEEN-7).
+    pub own: Vec<(Option<Hash>, Option<Hash>)>,
 }
 
 impl LinesWanted {
@@ -180,7 +178,7 @@ impl LinesWanted {
             index: 0,
             old,
             new,
-            own: None,
+            own: Vec::new(),
         }
     }
 }

@@ -121,6 +121,7 @@ impl Engine {
             }
             Input::Renamed { from, to } => self.core.renamed(&from, &to),
             Input::Exchanged { from, to } => self.core.exchanged(&from, &to),
+            Input::Paused(paused) => self.core.base.paused = paused,
             Input::Overflow => {
                 self.core.base.publish(Happening::Overflow {}, None);
                 let paths = self.core.base.turn().lose_everything();

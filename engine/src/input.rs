@@ -58,6 +58,9 @@ pub enum Input {
         /// The directory, or a single path.
         below: RelPath,
     },
+    /// From now on, or no longer, changes have no known author, since the user
+    /// has paused touchmark (OFF-2).
+    Paused(bool),
     /// Changes of these paths may cause no event (LOSS-2). Each path is read
     /// before the next answer that covers it.
     Unwatched {

@@ -155,6 +155,15 @@ impl RangeSet {
     }
 }
 
+impl FromIterator<LineRange> for RangeSet {
+    fn from_iter<T: IntoIterator<Item = LineRange>>(ranges: T) -> Self {
+        let ranges = ranges.into_iter();
+        ranges.fold(Self::default(), |all, range| {
+            all.with(range.start, range.end)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

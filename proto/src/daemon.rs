@@ -1,5 +1,6 @@
 //! Requests about the daemon itself.
 
+use crate::off::OffReport;
 use crate::{Clock, Hash, Millis, RelPath, SessionId};
 
 /// A program's name and version.
@@ -148,12 +149,28 @@ pub struct AgentHeard {
     pub agent: String,
     /// The number of its events that were understood.
     pub events: u64,
-    /// The newest event that was understood, by the agent's name for it.
+    /// The newest event that was understood, by the agent's name for it; empty
+    /// if none was.
     pub last_event: String,
-    /// The session of the newest event.
+    /// The session of the newest event; `-` if no event has named one.
     pub last_session: SessionId,
     /// The time since the newest event, in milliseconds.
     pub last_ago_ms: u64,
+    /// The number of its events about tools that are known and whose arguments
+    /// were understood. Tools that do nothing with files do not count.
+    #[serde(default)]
+    pub tools: u64,
+    /// The number of its events in which something was not understood.
+    #[serde(default)]
+    pub unclear: u64,
+    /// How many of these were understood but for their tool: its name is not
+    /// known, or an argument is missing.
+    #[serde(default)]
+    pub unclear_tools: u64,
+    /// What was not understood in the newest of these, for people. `None` if
+    /// there were none.
+    #[serde(default)]
+    pub last_unclear: Option<String>,
 }
 
 /// The export of records to a collector (TEL).
@@ -249,6 +266,9 @@ pub struct StatusReport {
     /// The part of the daemon's resident memory that it shares with no file, in
     /// bytes; 0 if the system does not report it.
     pub private_bytes: u64,
+    /// What switches touchmark off here, or tried to. `None` if the daemon does
+    /// not report it.
+    pub off: Option<OffReport>,
 }
 
 /// Waits until everything that was written before this request has been read.

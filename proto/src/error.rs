@@ -77,7 +77,7 @@ codes! {
     /// Client and daemon speak different versions of the protocol.
     Incompatible = -32023, "incompatible", "update the older of the two";
     /// The process on the other end of the connection is another user's
-    /// (SEC-1).
+    /// (SEC-1), or runs below an agent where only the user may ask (OFF-5).
     Denied = -32024, "denied", "connect as the user who started the daemon";
     /// The daemon is shutting down.
     ShuttingDown = -32025, "shuttingDown", "connect again; a new daemon is started on demand";

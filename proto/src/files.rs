@@ -105,6 +105,11 @@ pub struct FileReadText {
     /// Whether to return the text even for a repeat; default false.
     #[serde(default)]
     pub force: bool,
+    /// Whether to return the text of a file in another encoding than UTF-8,
+    /// with the encoding's name in `charset`; default false: such a file is
+    /// returned as base64.
+    #[serde(default)]
+    pub decode: bool,
     /// Whether to record the read; default true.
     pub track: Option<bool>,
     /// Whether to answer with the state as of now, after a fence (SYNC-1);
@@ -145,6 +150,9 @@ pub struct FileText {
     pub truncated: bool,
     /// The encoding of `text`.
     pub encoding: TextEncoding,
+    /// The encoding in which the file stores the text, if it was decoded
+    /// (`UTF-16LE`, `windows-1252`). Without a byte order mark it is a guess.
+    pub charset: Option<String>,
 }
 
 /// Records that a message named a file. The file is tracked from then on.

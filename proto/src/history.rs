@@ -278,16 +278,23 @@ pub struct FileRestore {
     /// cannot be brought back (HIST-4); default false.
     #[serde(default)]
     pub no_redo: bool,
+    /// Whether to put back only the lines of the version that the file lacks,
+    /// and to take nothing away; default false. Of a version that a session
+    /// replaced unseen, these are the lines that are lost (ATTR-10).
+    #[serde(default)]
+    pub missing: bool,
 }
 
 /// The result of restoring a file.
 #[apply(choice!)]
 pub enum Restoration {
-    /// The file has the content of the requested version again.
+    /// The file has the content of the requested version again, or the lines of
+    /// it that were missing.
     Restored,
     /// The file was removed, since there was no file at the requested version.
     Removed,
-    /// The file already had the content of that version.
+    /// The file already had the content of that version, or nothing of it was
+    /// missing.
     Unchanged,
 }
 

@@ -1,7 +1,7 @@
 //! Requests from agents' hooks. They carry the agent's own JSON in, and the
 //! text that the hook prints out. The daemon decides what the JSON means.
 
-use crate::{FreeJson, SessionId};
+use crate::{ClientPath, FreeJson, RelPath, SessionId};
 
 /// An event of a hook of any agent.
 #[apply(request!)]
@@ -58,4 +58,23 @@ pub struct HookJoined {
     /// The session that the hooks name; `None` if no hook event of that agent
     /// is known.
     pub session: Option<SessionId>,
+}
+
+/// Allows the next write of a file to the sessions that a hook has denied it
+/// (OFF-4). Refused with `denied` if the requesting process runs below an
+/// agent's.
+#[apply(request!)]
+pub struct HookAllow {
+    /// The file; `notFound` if no session was denied it. `None` only checks
+    /// whether the requesting process may allow anything.
+    pub path: Option<ClientPath>,
+}
+
+/// The result of `hook/allow`.
+#[apply(answer!)]
+pub struct HookAllowed {
+    /// The file; `None` if the request named none.
+    pub path: Option<RelPath>,
+    /// The sessions whose next write of the file passes.
+    pub sessions: Vec<SessionId>,
 }

@@ -20,6 +20,7 @@
 //! - [`quoting`]: how names from outside are written in sentences and tables.
 //! - [`free`]: JSON of any shape, carried without being interpreted.
 //! - [`places`]: where the daemon of a workspace keeps its files.
+//! - [`off`]: where touchmark does nothing for a while, and why.
 //! - [`trust`]: which files and sockets are accepted, by their owner.
 //! - [`methods`]: the table that joins a method's name, parameters and result.
 //! - [`events`]: notifications to subscribers.
@@ -92,6 +93,7 @@ pub mod methods;
 pub mod mode;
 pub mod models;
 pub mod native;
+pub mod off;
 pub mod path;
 pub mod places;
 pub mod quoting;

@@ -338,4 +338,5 @@ methods! {
     Claim: "claim" => Claimed, [
         OutsideWorkspace NotAFile NotFound NotKept Unreadable Storage UnknownSession
     ];
+    HookAllow: "hook/allow" => HookAllowed, [Denied OutsideWorkspace NotAFile NotFound];
 }

@@ -55,6 +55,11 @@ impl BaseDirectories {
         self.config.join(NAME).join("trusted")
     }
 
+    /// Returns the path of the file with the pauses that the user has set.
+    pub fn pauses_file(&self) -> PathBuf {
+        self.state_directory().join("pauses")
+    }
+
     /// Returns the directory that names the workspaces whose daemons systemd
     /// starts: one file for each, see [`Places::service`].
     pub fn services_directory(&self) -> PathBuf {
@@ -90,6 +95,11 @@ pub struct Places {
     pub workspace_config: PathBuf,
     /// The user's list of trusted directories.
     pub trusted: PathBuf,
+    /// The pauses that the user has set: see [`Pauses`](crate::off::Pauses).
+    pub pauses: PathBuf,
+    /// The runs that `TOUCHMARK_BYPASS` lets pass, and what an agent was refused
+    /// that only the user may do. One a line.
+    pub bypasses: PathBuf,
     /// The file that exists while systemd listens on the socket and starts the
     /// daemon. It contains the workspace's path, unescaped; a unit finds it by
     /// the key.
@@ -122,6 +132,8 @@ impl Places {
             config: base.config_file(),
             workspace_config: PathBuf::new(),
             trusted: base.trusted_file(),
+            pauses: base.pauses_file(),
+            bypasses: base.state_directory().join("bypasses"),
             service: base.services_directory().join(key),
             runtime,
             key: key.to_owned(),

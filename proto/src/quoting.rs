@@ -60,8 +60,9 @@ pub fn without_hidden(text: &str) -> String {
     out
 }
 
-/// Returns the command that restores a version, to be run in the workspace:
-/// `touchmark restore "src/a.rs@17"`. The name is a JSON string, which every
+/// Returns the command that puts the missing lines of a version back, to be run
+/// in the workspace: `touchmark restore "src/a.rs@17" --missing`. It takes
+/// nothing away, so it asks nothing. The name is a JSON string, which every
 /// shell reads as the same name. Returns `None` for a name that some shell
 /// would read differently.
 pub fn restore_command(path: &RelPath, clock: Clock) -> Option<String> {
@@ -72,7 +73,10 @@ pub fn restore_command(path: &RelPath, clock: Clock) -> Option<String> {
     }
     // The prefix keeps the name from being read as an option.
     let here = if name.starts_with('-') { "./" } else { "" };
-    Some(format!("touchmark restore \"{here}{name}@{}\"", clock.n))
+    Some(format!(
+        "touchmark restore \"{here}{name}@{}\" --missing",
+        clock.n
+    ))
 }
 
 fn cut_escaped(text: &str, most: usize, quotes: bool) -> String {

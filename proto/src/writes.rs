@@ -30,6 +30,11 @@ pub struct FileWrite {
     /// Whether to create missing directories; default false.
     #[serde(default)]
     pub create_directories: bool,
+    /// Whether to store `text` as the file stores its text now: with its
+    /// encoding, byte order mark and line endings; default false: as UTF-8, as
+    /// given.
+    #[serde(default)]
+    pub keep_form: bool,
     /// The agent's number for its current step, if it has one. touchmark only
     /// stores it.
     pub step: Option<u64>,

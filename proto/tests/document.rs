@@ -97,7 +97,6 @@ fn every_error_is_answered_by_a_method_or_before_one_is_known() {
             ErrorCode::ParseError,
             ErrorCode::InvalidRequest,
             ErrorCode::MethodNotFound,
-            ErrorCode::Denied,
         ]
     );
     for method in methods {

@@ -385,6 +385,7 @@ fn a_text_that_begins_with_nul_is_left_alone() {
         range: None,
         truncated: false,
         encoding: TextEncoding::Utf8,
+        charset: None,
     }));
     assert_eq!(json["text"], text);
     assert_eq!(json.get("uri"), None);

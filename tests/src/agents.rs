@@ -2,25 +2,34 @@
 //! as `touchmark hook install` writes them. Scenarios are written without
 //! reference to any one agent.
 //!
-//! An agent is a file here and a row of [`AGENTS`]. It is fetched from npm, has
-//! its own home directory, and needs no key, no login and no network.
+//! An agent is a file here, a row of [`AGENTS`], and lines of
+//! `tests/agents.pins`. It is fetched from its registry, has its own home
+//! directory, and needs no key, no login and no network.
 //!
+//! - [`pins`]: the versions, and how they are fetched.
 //! - [`scenarios`]: what is tested with each agent.
 //! - [`compared`]: what happens to a user's changes, without touchmark and with
 //!   it.
-//! - [`cost`]: how much time the hooks take.
+//! - [`cost`]: how much time the hooks take, paired with none and with `true`.
 //! - [`matrix`]: the results, as the documents show them.
 
+mod aider;
 mod claude;
+mod cline;
 mod codex;
 pub mod compared;
+mod continue_cli;
+mod copilot;
 pub mod cost;
 mod gemini;
 pub mod matrix;
 mod opencode;
+mod pi;
+mod pins;
 mod qwen;
 mod run;
 pub mod scenarios;
+mod vibe;
 
 use std::cell::RefCell;
 use std::fs;
@@ -42,7 +51,35 @@ pub const AGENTS: &[&Agent] = &[
     &gemini::AGENT,
     &opencode::AGENT,
     &qwen::AGENT,
+    &copilot::AGENT,
+    &pi::AGENT,
+    &cline::AGENT,
+    &vibe::AGENT,
+    &continue_cli::AGENT,
+    &aider::AGENT,
 ];
+
+/// How an agent works with touchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By hooks, or by a plug-in in their place.
+    Hooks,
+    /// By touchmark's MCP server alone.
+    Mcp,
+    /// As a command of `touchmark run`.
+    Run,
+}
+
+impl By {
+    /// Returns why an agent does not play a scenario; `None` if it does.
+    fn lacks(self, scenario: &str) -> Option<&'static str> {
+        match self {
+            Self::Hooks => None,
+            Self::Mcp => (!["MCP", "undo"].contains(&scenario)).then_some("MCP only"),
+            Self::Run => (scenario != "undo").then_some("`run` only"),
+        }
+    }
+}
 
 /// One agent, in one version.
 pub struct Agent {
@@ -50,9 +87,11 @@ pub struct Agent {
     pub name: &'static str,
     /// Its name in prose.
     pub title: &'static str,
-    /// The npm packages to fetch, as `name@version`. The agent itself is the
-    /// first.
-    pub packages: &'static [&'static str],
+    /// How it works with touchmark.
+    pub by: By,
+    /// The minor version of Python 3 that it needs at least; 0 for any, or if
+    /// it needs none.
+    python: u32,
     /// Whether an event reports that the user declined a tool call.
     tells_of_declined: bool,
     /// Whether the agent's own edit tool refuses a file that has changed at all
@@ -69,14 +108,6 @@ pub struct Agent {
     /// Returns the tool call by which a model performs an action, or the reason
     /// why the agent has none.
     call: fn(&Stage, &Does) -> Result<Said, &'static str>,
-}
-
-impl Agent {
-    /// Returns the version of the agent that is fetched.
-    pub fn version(&self) -> &'static str {
-        let package = self.packages[0];
-        package.rsplit('@').next().expect("name@version")
-    }
 }
 
 /// A prompt for an agent.
@@ -160,7 +191,8 @@ impl Stage {
             .current_dir(world.workspace())
             .status();
         assert!(made.is_ok_and(|status| status.success()), "git init");
-        let model = Model::start(&world.outside().join("model.log"));
+        let offers_tools = agent.by != By::Run;
+        let model = Model::start(&world.outside().join("model.log"), offers_tools);
         let stage = Self {
             world,
             agent,
@@ -170,7 +202,7 @@ impl Stage {
             model: RefCell::new(model),
         };
         (agent.settle)(&stage);
-        if !setting.bare {
+        if !setting.bare && agent.by == By::Hooks {
             stage.touchmark(&["hook", "install", agent.name, "--yes"]);
         }
         stage
@@ -215,6 +247,11 @@ impl Stage {
     /// Returns the path of a file below `node_modules` of the fetched packages.
     fn package(&self, file: &str) -> PathBuf {
         self.packages.join("node_modules").join(file)
+    }
+
+    /// Returns the path of a program of the fetched Python packages.
+    fn program(&self, name: &str) -> PathBuf {
+        self.packages.join("bin").join(name)
     }
 
     /// Writes a file in the agent's home directory, and creates its parent

@@ -22,10 +22,19 @@ pub const PYPI: [&str; 4] = [
 /// Returns a Python interpreter with these packages (`name==version`), or
 /// `None` if they cannot be fetched. `what` is then reported as not tested.
 pub fn python(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
+    python_since(0, room, packages, what)
+}
+
+/// Like [`python`], with an interpreter of at least Python 3.`minor`.
+pub fn python_since(minor: u32, room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
     let place = place(room);
     let python = place.join("bin/python");
+    let Some(interpreter) = interpreter(minor) else {
+        not_tested(&format!("{what}: there is no Python 3.{minor}"));
+        return None;
+    };
     fetched(&place, packages, what, || {
-        let mut venv = Command::new("python3");
+        let mut venv = Command::new(&interpreter);
         venv.args(["-m", "venv"]).arg(&place);
         let mut install = Command::new(&python);
         install
@@ -40,6 +49,25 @@ pub fn python(room: &str, packages: &[&str], what: &str) -> Option<PathBuf> {
         succeeds(&mut venv) && succeeds(&mut install)
     })
     .then_some(python)
+}
+
+/// Returns a Python interpreter of at least Python 3.`minor`: the machine's
+/// own, one with its version in its name, or one that is installed next to the
+/// machine's own.
+fn interpreter(minor: u32) -> Option<PathBuf> {
+    let own = PathBuf::from("python3");
+    let named = (minor..minor + 10).map(|minor| PathBuf::from(format!("python3.{minor}")));
+    let prefix = Command::new(&own)
+        .args(["-c", "import sys; print(sys.prefix, end='')"])
+        .output();
+    let prefix = prefix.map_or_else(|_| Vec::new(), |output| output.stdout);
+    let prefix = PathBuf::from(String::from_utf8_lossy(&prefix).into_owned());
+    let beside = prefix.parent().map(fs::read_dir).into_iter().flatten();
+    let beside = beside.flatten().flatten();
+    let beside = beside.map(|version| version.path().join("bin/python3"));
+    let mut all = std::iter::once(own.clone()).chain(named).chain(beside);
+    let is_new = format!("import sys; sys.exit(sys.version_info < (3, {minor}))");
+    all.find(|python| succeeds(Command::new(python).args(["-c", &is_new])))
 }
 
 /// Returns a directory whose `node_modules` has these packages

@@ -59,7 +59,7 @@ fn is_of_tests(path: &str) -> bool {
     let is_named = |name: &str| {
         matches!(
             name.trim_end_matches(".rs"),
-            "test" | "tests" | "property" | "model" | "snapshots"
+            "test" | "tests" | "property" | "model" | "snapshots" | "documented" | "large"
         )
     };
     matches!(krate, "tests" | "bench") || inner.split('/').any(is_named)

@@ -48,6 +48,8 @@ pub enum Said {
     /// One call of a tool that takes a text instead of arguments: name and
     /// text.
     Free(String, String),
+    /// Like `Free`, in the format of Chat Completions.
+    Custom(String, String),
 }
 
 /// A request that waits for its answer.
@@ -87,13 +89,14 @@ pub struct Model {
 
 impl Model {
     /// Listens on a free port, in the calling thread's network. Writes each
-    /// request to a log, one line each: its path and its body.
-    pub fn start(log: &Path) -> Self {
+    /// request to a log, one line each: its path and its body. A request
+    /// without tools is a side request if the agent `offers_tools`.
+    pub fn start(log: &Path, offers_tools: bool) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("its address");
         let (sender, asked) = channel();
         let log = log.to_owned();
-        std::thread::spawn(move || serve(listener, &sender, &log));
+        std::thread::spawn(move || serve(listener, &sender, &log, offers_tools));
         Self {
             address,
             asked,
@@ -121,7 +124,7 @@ impl Model {
     }
 }
 
-fn serve(listener: TcpListener, asked: &Sender<Asked>, log: &Path) {
+fn serve(listener: TcpListener, asked: &Sender<Asked>, log: &Path, offers_tools: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -131,7 +134,9 @@ fn serve(listener: TcpListener, asked: &Sender<Asked>, log: &Path) {
         let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
         while let Ok((stream, _)) = listener.accept().await {
             let (asked, log) = (asked.clone(), log.to_owned());
-            let service = service_fn(move |request| answer(request, asked.clone(), log.clone()));
+            let service = service_fn(move |request| {
+                answer(request, asked.clone(), log.clone(), offers_tools)
+            });
             let connection = hyper::server::conn::http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service);
             // The connections of a killed agent break off.
@@ -144,6 +149,7 @@ async fn answer(
     request: Request<Incoming>,
     asked: Sender<Asked>,
     log: PathBuf,
+    offers_tools: bool,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let path = request.uri().path().to_owned();
     let body = match request.into_body().collect().await {
@@ -162,7 +168,8 @@ async fn answer(
     let streams = wire.streams(&path, &body);
     let plain = Said::Text(ASIDE.into());
     let (sent, opening) = wire::sent(wire.items(&body));
-    let said = match wire::offers_tools(&body) && !wire::forbids_tools(&sent) {
+    let is_main = !offers_tools || wire::offers_tools(&body);
+    let said = match is_main && !wire::forbids_tools(&sent) {
         true => {
             let (sender, answered) = oneshot::channel();
             let _nobody_asks_any_more = asked.send(Asked {

@@ -143,6 +143,7 @@ pub fn samples() -> Vec<(&'static str, Value)> {
                 "edits": [{"old_string": "one", "new_string": "two"}]}}}),
         ),
         ("hook/ack", json!({"ack": "w 1:1 m"})),
+        ("hook/allow", json!({"path": "a.txt"})),
         (
             "hook/join",
             json!({"session": "m", "client": "c", "tool": "read_file",

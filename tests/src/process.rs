@@ -86,7 +86,7 @@ pub fn daemons_below(directory: &Path) -> Vec<u32> {
             let command = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
             let words: Vec<&[u8]> = command.split(|&byte| byte == 0).collect();
             let below = |word: &&[u8]| word.starts_with(directory.as_os_str().as_bytes());
-            words.contains(&b"daemon".as_slice())
+            words.iter().any(|word| word.ends_with(b"daemon"))
                 && words.iter().any(below)
                 && !matches!(state(*process), None | Some('Z' | 'X'))
         })

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
+use touchmark_tests::World;
 use touchmark_tests::agents::AGENTS;
 use touchmark_tests::mcp::{Era, Mcp};
 use touchmark_tests::parts::{heavy, not_tested};
 use touchmark_tests::world::binary;
-use touchmark_tests::{World, fetched};
 
 const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -63,9 +63,8 @@ fn agents_take_their_packages() {
             ));
             continue;
         };
-        let room = format!("agent-{name}");
         let what = format!("{}'s package", agent.title);
-        let Some(packages) = fetched::node(&room, agent.packages, &what) else {
+        let Some(packages) = agent.fetch(&what) else {
             continue;
         };
         let program = packages.join("node_modules").join(program);

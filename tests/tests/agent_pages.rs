@@ -127,18 +127,46 @@ fn installs(page: &str) -> Vec<Snippet> {
     snippets
 }
 
+/// The pages of agents to which a file is copied, each with the user's and the
+/// project's place.
 #[test]
-fn opencode() {
-    let world = World::asleep();
-    fs::create_dir(world.path(".git")).unwrap();
-    for mut snippet in installs("opencode.md") {
-        // There is no user to ask.
-        snippet.text = snippet.text.replace("opencode ", "opencode --yes ");
-        run_shell(&world, "opencode.md", &snippet);
+fn the_pages_of_plug_ins_install_them() {
+    for (agent, user, project) in [
+        (
+            "opencode",
+            ".config/opencode/plugins/touchmark.js",
+            ".opencode/plugins/touchmark.js",
+        ),
+        (
+            "pi",
+            ".pi/agent/extensions/touchmark.js",
+            ".pi/extensions/touchmark.js",
+        ),
+        (
+            "cline",
+            ".cline/plugins/touchmark.js",
+            ".cline/plugins/touchmark.js",
+        ),
+        ("vibe", ".vibe/hooks.toml", ".vibe/hooks.toml"),
+    ] {
+        let world = World::asleep();
+        fs::create_dir(world.path(".git")).unwrap();
+        let page = format!("{agent}.md");
+        for mut snippet in installs(&page) {
+            // There is no user to ask.
+            let install = format!("hook install {agent} ");
+            snippet.text = snippet.text.replace(&install, &format!("{install}--yes "));
+            run_shell(&world, &page, &snippet);
+        }
+        let user = match user.strip_prefix(".config/") {
+            Some(below) => world.config().join(below),
+            None => world.outside().join(user),
+        };
+        assert_eq!(
+            fs::read(&user).unwrap(),
+            fs::read(world.path(project)).unwrap()
+        );
     }
-    let user = world.config().join("opencode/plugins/touchmark.js");
-    let project = world.path(".opencode/plugins/touchmark.js");
-    assert_eq!(fs::read(user).unwrap(), fs::read(project).unwrap());
 }
 
 /// Copies a package's sources, without what was built from them.

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
+use touchmark_tests::hooks::{Voice, printed, run};
 use touchmark_tests::world::finish;
 use touchmark_tests::{World, parts};
 
@@ -296,4 +297,58 @@ fn the_log_is_printed_and_followed() {
     assert!(lines.any(|line| line.unwrap().contains("ending")));
     follow.kill().unwrap();
     follow.wait().unwrap();
+}
+
+#[test]
+fn an_agent_whose_tools_or_events_are_not_recognised_is_broken() {
+    let mut world = World::asleep();
+    world.start();
+    world.file("a.txt", "one\n");
+    let voice = Voice::new("copilot-cli", "s", world.workspace());
+    let say = |hook: &str, event: &Value| {
+        let output = run(&world, hook, event.to_string().as_bytes(), true);
+        assert_eq!(printed(&output), json!({}), "{event}");
+    };
+    let tool = |name: &str, input: Value| {
+        voice.event(
+            "PreToolUse",
+            json!({"tool_name": name, "tool_input": input}),
+        )
+    };
+    say("copilot", &voice.start("startup"));
+    say("copilot", &tool("Grep", json!({"pattern": "one"})));
+    only(&world, &[]);
+    // A tool with another name, or a known one with other arguments.
+    for unknown in [
+        tool("Peruse", json!({"path": "a.txt"})),
+        tool("Read", json!({"document": "a.txt"})),
+    ] {
+        say("copilot", &unknown);
+        let says = only(&world, &["copilot"]);
+        assert!(
+            says[0].contains("none of its tools is recognised"),
+            "{says:?}"
+        );
+    }
+    assert!(only(&world, &["copilot"])[0].contains("Read has no filePath"));
+    // One that is known: the agent is tracked, and the rest is a note.
+    say("copilot", &voice.before_read("1", "a.txt"));
+    only(&world, &[]);
+    let text = world.run(&["doctor"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("2 events were not understood in full"),
+        "{text}"
+    );
+
+    say(
+        "droid",
+        &json!({"hook_event_name": "Novel", "session_id": "d", "cwd": world.workspace()}),
+    );
+    let says = only(&world, &["droid"]);
+    assert!(
+        says[0].contains("none of its events is understood"),
+        "{says:?}"
+    );
+    assert!(says[0].contains("Novel"), "{says:?}");
 }

@@ -216,7 +216,8 @@ fn sec7_no_program_that_a_repository_names_runs() {
     let mut told = Agent::new(&world, "s");
     told.prompt();
     told.edit("a.txt", "line 5", "mine");
-    assert!(told.wait().ends_with("\n5: LINE 5"));
+    let text = told.wait();
+    assert!(text.ends_with("\n5: LINE 5"), "{text}");
     ran("a look at other worktrees");
     let mut client = world.client();
     client.ok(

@@ -489,7 +489,7 @@ fn hist5_what_is_printed_fits_into_eighty_columns() {
 }
 
 #[test]
-fn hist6_what_a_notice_names_brings_the_bytes_back() {
+fn hist5_what_a_list_names_brings_the_lines_back() {
     let mut world = World::new();
     world.file("a b.txt", "one\n");
     let mut agent = world.session("s");
@@ -501,11 +501,11 @@ fn hist6_what_a_notice_names_brings_the_bytes_back() {
     let done = agent.commit(&edit, "a b.txt", Some("agent's\n"));
     assert_eq!(done["outcome"], "clobbered", "{done}");
     let said = out(&world, &["modified", "--session", "s"]);
-    let (_, command) = said.split_once("was overwritten (").expect(&said);
+    let (_, command) = said.split_once("were overwritten (").expect(&said);
     let (command, _) = command.split_once(')').unwrap();
     assert!(command.starts_with("touchmark restore "), "{said}");
-    shell(&world, &format!("{command} --yes"));
-    assert_eq!(on_disk(&world, "a b.txt"), "the user's\n");
+    shell(&world, command);
+    assert_eq!(on_disk(&world, "a b.txt"), "the user's\nagent's\n");
     world.healthy();
 }
 

@@ -17,12 +17,15 @@ macro_rules! whole_sessions {
 }
 
 whole_sessions! {
+    cline: "cline";
     copilot: "copilot";
     copilot_cli: "copilot-cli";
     droid: "droid";
     goose: "goose";
     grok: "grok";
+    pi: "pi";
     qwen: "qwen";
+    vibe: "vibe";
     windsurf: "windsurf";
 }
 
@@ -268,4 +271,50 @@ fn an_agent_without_hooks_of_its_own_is_served_by_claude_codes() {
             "{sessions}"
         );
     }
+}
+
+/// As recorded from the program: a sub-agent has a session id of its own, the
+/// event of its start has no name, and an edit may be a patch.
+#[test]
+fn copilot_clis_sub_agents_and_patches_are_understood() {
+    let mut world = World::asleep();
+    world.start();
+    world.file("a.txt", "one\ntwo\n");
+    let mut talk = Talk::new(&world, "copilot-cli", "main");
+    talk.start().nothing();
+    talk.prompt("p1", "go").nothing();
+    let begun = json!({
+        "sessionId": "main", "timestamp": 1_795_940_968_099_u64, "cwd": world.workspace(),
+        "transcriptPath": "/h/t.jsonl", "agentName": "general-purpose", "agent_id": "sub",
+        "agent_type": "general-purpose", "parent_agent_id": "main",
+    });
+    talk.say(&begun).nothing();
+    let mut sub = Talk::new(&world, "copilot-cli", "main");
+    sub.voice = talk.voice.sub_agent("sub");
+    sub.read("a.txt").nothing();
+    let mut client = world.client();
+    let mut state = |session: &str| {
+        let asked = json!({"session": session, "paths": ["a.txt"]});
+        client.ok("file/status", asked)["files"][0]["state"].clone()
+    };
+    assert_eq!(
+        (state("sub"), state("main")),
+        ("fresh".into(), "unread".into())
+    );
+    let sessions = world.client().ok("session/list", json!({}));
+    let of_sub = sessions["sessions"].as_array().unwrap().iter();
+    let mut of_sub = of_sub.filter(|one| one["session"] == "sub");
+    assert_eq!(of_sub.next().unwrap()["parent"], "main", "{sessions}");
+
+    talk.read("a.txt").nothing();
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch";
+    let edit = json!({"tool_name": "Edit", "tool_input": patch});
+    talk.say(&talk.voice.event("PreToolUse", edit.clone()))
+        .nothing();
+    world.file("a.txt", "one\n2\n");
+    talk.say(&talk.voice.event("PostToolUse", edit)).nothing();
+    let mut session = world.session("main");
+    assert_eq!(session.story("a.txt"), ["agent:main declared"]);
+    let stats = session.client.ok("stats", json!({}));
+    assert_eq!(stats["unclearHooks"], 0, "{stats}");
 }

@@ -1,8 +1,10 @@
 //! A hook never blocks its agent: whatever fails, it prints `{}` and exits with
 //! 0.
 
+use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use touchmark_tests::hooks::voice::agents;
@@ -69,6 +71,32 @@ fn an_agent_that_does_not_speak_is_not_waited_for() {
     let output = finish(child, "a hook without an event");
     assert_eq!(printed(&output), json!({}));
     drop(silent_agent);
+}
+
+#[test]
+fn an_agent_that_does_not_read_is_not_waited_for() {
+    let mut world = World::new();
+    let (unread, mut full) = io::pipe().unwrap();
+    fcntl_setfl(&full, OFlags::NONBLOCK).unwrap();
+    while full.write(&[b'x'; 4096]).is_ok() {}
+    fcntl_setfl(&full, OFlags::empty()).unwrap();
+    let mut command = Command::new(binary());
+    command.args(["hook", "claude"]);
+    world.dress(&mut command);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let event = Voice::new("claude", "s", world.workspace()).start("startup");
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(event.to_string().as_bytes()).unwrap();
+    drop(input);
+    let output = finish(child, "a hook whose output is not read");
+    assert!(output.status.success(), "{output:?}");
+    drop(unread);
+    world.healthy();
 }
 
 #[test]

@@ -146,3 +146,32 @@ fn hook9_a_new_conversation_in_the_same_process_has_read_nothing() {
     assert_eq!(state(&world, "s", "b.txt"), "unread");
     agent.end();
 }
+
+#[test]
+fn hook9_copilot_cli_names_mcp_tools_with_a_hyphen() {
+    let world = World::new();
+    world.file("a.txt", TEXT);
+    world.file("b.txt", TEXT);
+    let mut agent = Agent::new(&world, "copilot-cli", "copilot-cli", "s");
+    agent.begin();
+    // The hook announces the call of a sub-agent as of any other, by its own
+    // name for the tool.
+    let announce = json!({"tool_name": "touchmark-read_file", "tool_input": {"path": "b.txt"}});
+    agent
+        .say(&agent.voice.event("PreToolUse", announce))
+        .nothing();
+    agent.read_by_mcp("b.txt");
+    agent.read("a.txt");
+    assert!(agent.edit_by_mcp("a.txt", "two", "2"), "it was read");
+    assert_eq!(author(&world, "a.txt"), "s");
+    agent
+        .say(&agent.voice.before_edit("e", "a.txt", "three", "3"))
+        .nothing();
+    let sessions = world.client().ok("session/list", json!({}));
+    assert_eq!(
+        sessions["sessions"].as_array().unwrap().len(),
+        1,
+        "{sessions}"
+    );
+    agent.end();
+}

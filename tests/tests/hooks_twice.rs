@@ -34,7 +34,11 @@ fn an_event_that_is_told_twice_makes_one_version_and_stops_nothing() {
         if voice.has("start") {
             nothing(&voice.start("startup"));
         }
-        nothing(&voice.prompt("p1", "rename"));
+        // Vibe and others report no prompt.
+        let hears = voice.has("prompt");
+        if hears {
+            nothing(&voice.prompt("p1", "rename"));
+        }
         for (call, path) in [("1", "a.rs"), ("2", "b.rs")] {
             let text = fs::read_to_string(world.path(path)).unwrap();
             nothing(&voice.before_read(call, path));
@@ -51,13 +55,16 @@ fn an_event_that_is_told_twice_makes_one_version_and_stops_nothing() {
 
         // What others changed is told, by both if they ask at once.
         user::write(&world.path("b.rs"), "fn other() { 1 }\n");
-        let told = twice(&talk, &voice.prompt("p2", "go on"));
-        let takes = &voice::of(agent)["takes"][voice::event_name(agent, &voice.prompt("p", ""))];
-        let place = voice::of(agent)["told"].as_str().unwrap_or_default();
-        let tells = takes
-            .get(place.trim_start_matches('/').replace('/', "."))
-            .is_some();
-        assert!(!tells || !told.is_empty(), "{agent}: {told:?}");
+        if hears {
+            let told = twice(&talk, &voice.prompt("p2", "go on"));
+            let takes =
+                &voice::of(agent)["takes"][voice::event_name(agent, &voice.prompt("p", ""))];
+            let place = voice::of(agent)["told"].as_str().unwrap_or_default();
+            let tells = takes
+                .get(place.trim_start_matches('/').replace('/', "."))
+                .is_some();
+            assert!(!tells || !told.is_empty(), "{agent}: {told:?}");
+        }
 
         // One of them denies what would destroy, which is enough.
         user::write(&world.path("a.rs"), "fn x() {}\nfn mine() {}\nfn c() {}\n");

@@ -4,9 +4,9 @@
 use std::fs;
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, mkdirat, open, openat};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 use touchmark_tests::World;
@@ -105,4 +105,35 @@ fn loss4_a_path_too_long_to_be_watched_is_read_when_asked_about() {
         assert!(watched || said, "{bytes}: {degraded}");
         world.healthy();
     }
+}
+
+/// The system reports the writes of a file that was made without a name by no
+/// name of it, as long as its maker has it open.
+#[test]
+fn loss2_a_file_that_its_maker_has_open_by_no_name_is_read_when_asked_about() {
+    let mut world = World::new();
+    world.file("a.txt", "old\n");
+    let mut agent = world.session("s");
+    agent.read("a.txt");
+    fs::remove_file(world.path("a.txt")).unwrap();
+    let flags = OFlags::RDWR | OFlags::TMPFILE;
+    let mut made = File::from(open(world.workspace(), flags, Mode::RWXU).unwrap());
+    made.write_all(b"first\n").unwrap();
+    let own = format!("/proc/self/fd/{}", made.as_raw_fd());
+    linkat(CWD, own, CWD, world.path("a.txt"), AtFlags::SYMLINK_FOLLOW).unwrap();
+    assert_eq!(agent.state("a.txt"), "stale");
+    agent.read("a.txt");
+    assert_eq!(agent.state("a.txt"), "fresh");
+    for line in [&b"second\n"[..], b"third\n"] {
+        made.write_all(line).unwrap();
+        assert_eq!(agent.state("a.txt"), "stale");
+        agent.read("a.txt");
+    }
+    made.write_all(b"last\n").unwrap();
+    drop(made);
+    assert_eq!(agent.state("a.txt"), "stale");
+    // A guarded write does not go over what was written so.
+    let write = json!({"session": "s", "path": "a.txt", "text": "agent\n"});
+    world.client().refused("file/write", write, "stale");
+    world.healthy();
 }

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use touchmark_client::{Environment, Hello, Workspace, connect_or_start};
 use touchmark_proto::Holder;
 use touchmark_proto::daemon::Status;
+use touchmark_tests::hooks::Talk;
 use touchmark_tests::mcp::ERAS;
 use touchmark_tests::process::{daemons_below, signal, until, wait_gone};
-use touchmark_tests::world::finish;
-use touchmark_tests::{Mcp, World, children};
+use touchmark_tests::world::{binary, finish};
+use touchmark_tests::{Mcp, World, children, parts, user};
 
 /// Returns a `touchmark` command with another runtime directory than the
 /// world's; `None` for no variable.
@@ -200,4 +201,87 @@ fn sec1_a_daemon_that_an_agent_started_without_a_runtime_directory_is_the_users_
     );
     assert!(world.run(&["stop"]).status.success());
     assert_eq!(world.left_behind(), Vec::<String>::new());
+}
+
+/// Starts a daemon in a sandbox: a mount namespace with a runtime directory of
+/// its own, and with its own processes if `pids`. Returns false where no such
+/// namespace can be made.
+fn start_in_a_sandbox(world: &World, pids: bool) -> bool {
+    let inside = format!(
+        "mount -t tmpfs -o mode=700 none {} && exec \"$0\" --workspace {} call ping",
+        world.runtime().display(),
+        world.workspace().display()
+    );
+    let mut command = Command::new("unshare");
+    command.arg("--mount");
+    if pids {
+        command.args(["--pid", "--fork", "--mount-proc"]);
+    }
+    world.dress(&mut command);
+    command.args(["sh", "-c", &inside]).arg(binary());
+    let output = run(command);
+    if output.stdout.is_empty() {
+        parts::not_tested(&format!("a daemon in a sandbox: {}", told(&output)));
+    }
+    !output.stdout.is_empty()
+}
+
+#[test]
+fn sec1_a_daemon_in_a_sandbox_is_reached_from_outside() {
+    let world = World::asleep();
+    world.file("a.txt", "one\n");
+    if !start_in_a_sandbox(&world, false) {
+        return;
+    }
+    let pid = result(&world.run(&["call", "status"]))["pid"].clone();
+    // Hooks reach it as well.
+    let mut talk = Talk::new(&world, "claude", "s");
+    talk.read("a.txt").nothing();
+    user::replace(&world.path("a.txt"), "one\nthe user's\n");
+    let call = talk.call();
+    let heard = talk.say(&talk.voice.before_write(&call, "a.txt", "agent\n"));
+    assert!(heard.denied().contains("the user's"));
+    let examined = told(&world.run(&["doctor"]));
+    assert!(
+        examined.contains(&format!("process {pid} runs in another mount namespace")),
+        "{examined}"
+    );
+    let listed = told(&world.run(&["fleet", "status"]));
+    assert!(listed.contains(&pid.to_string()), "{listed}");
+    assert!(world.run(&["stop"]).status.success());
+    assert_ne!(result(&world.run(&["call", "status"]))["pid"], pid);
+    assert!(world.run(&["stop"]).status.success());
+}
+
+#[test]
+fn sec1_a_daemon_that_cannot_be_reached_is_named_and_ended() {
+    let world = World::asleep();
+    if !start_in_a_sandbox(&world, false) {
+        return;
+    }
+    let holder = Workspace::at(world.workspace(), &world.environment()).unwrap();
+    let pid = holder.holder().unwrap();
+    // As if its root could not be looked into.
+    let text = fs::read(world.lock()).unwrap();
+    let nowhere = Holder {
+        socket: Some("/nowhere/s.sock".into()),
+        ..Holder::parse(&text).unwrap()
+    };
+    fs::write(world.lock(), nowhere.text()).unwrap();
+    let ends = format!("`touchmark stop --pid {pid}`");
+    for args in [&["call", "status"][..], &["doctor"], &["fleet", "status"]] {
+        let said = told(&world.run(args));
+        assert!(said.contains(&ends), "{args:?}: {said}");
+    }
+    let other = told(&world.run(&["stop", "--pid", "1"]));
+    assert!(other.contains("does not hold the store"), "{other}");
+    assert!(
+        world
+            .run(&["stop", "--pid", &pid.to_string()])
+            .status
+            .success()
+    );
+    wait_gone(pid);
+    assert_ne!(result(&world.run(&["call", "status"]))["pid"], json!(pid));
+    assert!(world.run(&["stop"]).status.success());
 }

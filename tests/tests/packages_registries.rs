@@ -317,7 +317,12 @@ fn the_crates_contain_what_they_need() {
                 assert!(more.contains("parts/ui/index.html"), "{more:?}");
                 more
             }
-            "daemon" => set(&["parts/touchmark.js"]),
+            "daemon" => set(&[
+                "parts/cline.js",
+                "parts/pi.js",
+                "parts/touchmark.js",
+                "parts/vibe.toml",
+            ]),
             "client" => set(&["examples/page.rs"]),
             _ => BTreeSet::new(),
         };

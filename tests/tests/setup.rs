@@ -330,9 +330,9 @@ fn the_page_about_mcp_shows_what_is_set_up() {
 }
 
 /// All agents with settings.
-const AGENTS: [&str; 11] = [
-    "claude", "codex", "gemini", "cursor", "opencode", "qwen", "copilot", "droid", "grok",
-    "windsurf", "goose",
+const AGENTS: [&str; 14] = [
+    "claude", "codex", "gemini", "cursor", "opencode", "qwen", "copilot", "pi", "cline", "vibe",
+    "droid", "grok", "windsurf", "goose",
 ];
 
 /// Runs `uninstall` from an unrelated directory, so that it must find
@@ -558,4 +558,95 @@ fn nothing_is_written_unless_somebody_agrees() {
     assert!(text.contains("hook gemini") && !text.contains("mcpServers"));
     done(&world, &["--remove", "--yes"]);
     assert_eq!(places(&world), before);
+}
+
+#[test]
+fn an_agent_whose_settings_switch_hooks_off_is_named() {
+    let world = world();
+    let (home, project) = (world.outside(), world.path(".claude"));
+    fs::create_dir(home.join(".claude")).unwrap();
+    fs::create_dir(&project).unwrap();
+    let off = "{\n  // for now\n  \"disableAllHooks\": true\n}\n";
+    let users = home.join(".claude/settings.json");
+    let local = project.join("settings.local.json");
+    let names = |said: &str| said.contains("no hook will run") && said.contains("disableAllHooks");
+    let install = ["--yes", "--no-mcp", "--agent", "claude", "gemini"];
+
+    fs::write(&users, off).unwrap();
+    let output = setup(&world, &install);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        names(&String::from_utf8_lossy(&output.stdout)),
+        "{output:?}"
+    );
+    assert!(names(&doctor(&world)["claude"]));
+    assert!(!doctor(&world)["gemini"].contains("no hook will run"));
+
+    // The user's setting in the project counts before the user's for all, and
+    // before the project's own.
+    fs::write(&local, off.replace("true", "false")).unwrap();
+    assert!(!doctor(&world)["claude"].contains("no hook will run"));
+    done(&world, &install);
+    fs::write(project.join("settings.json"), off).unwrap();
+    assert!(!doctor(&world)["claude"].contains("no hook will run"));
+    fs::remove_file(&local).unwrap();
+    assert!(doctor(&world)["claude"].contains("/ws/.claude/settings.json"));
+    fs::remove_file(project.join("settings.json")).unwrap();
+    fs::write(&local, off).unwrap();
+    assert!(doctor(&world)["claude"].contains("settings.local.json"));
+
+    let gemini = home.join(".gemini/settings.json");
+    let text = fs::read_to_string(&gemini).unwrap();
+    fs::write(
+        &gemini,
+        text.replacen('{', "{ \"hooksConfig\": { \"enabled\": false },", 1),
+    )
+    .unwrap();
+    assert!(doctor(&world)["gemini"].contains("hooksConfig.enabled"));
+}
+
+/// An agent that no test has run as the real program is marked wherever it is
+/// offered: in `setup`, `doctor` and the documents.
+#[test]
+fn an_agent_that_was_never_run_is_marked() {
+    let world = world();
+    let all = ["--json", "setup", "--dry-run", "--agent"];
+    let output = world.run(&[&all[..], &AGENTS].concat());
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = world.run(&[&all[1..], &AGENTS].concat());
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    done(&world, &[&["--yes", "--agent"], &AGENTS[..]].concat());
+    let examined = world.run(&["--json", "doctor"]);
+    let examined: Value = serde_json::from_slice(&examined.stdout).unwrap();
+    let page = Path::new(AGENTS_PAGES).join("README.md");
+    let page = fs::read_to_string(page).unwrap();
+    let rows = facts["agents"].as_array().unwrap();
+    assert_eq!(rows.len(), AGENTS.len());
+    for row in rows {
+        let (name, title) = (
+            row["agent"].as_str().unwrap(),
+            row["title"].as_str().unwrap(),
+        );
+        let played = touchmark_tests::agents::AGENTS
+            .iter()
+            .any(|agent| agent.name == name);
+        let untried = row["untried"].as_str();
+        match untried {
+            None => assert!(played, "{name} is not among the real agents"),
+            // A part of it may be untried.
+            Some(text) => assert!(!played || text.contains(": "), "{name}: {text}"),
+        }
+        let checks = examined["checks"].as_array().unwrap().iter();
+        let mut checks = checks.filter(|check| check["check"] == name);
+        let says = checks.next().unwrap()["says"].as_str().unwrap();
+        let line = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| {title} |")));
+        let line = line.unwrap_or_else(|| panic!("{title} is not in the documents' table"));
+        let mark = untried.unwrap_or("from documents");
+        assert_eq!(says.contains(mark), untried.is_some(), "{says}");
+        assert_eq!(line.contains(mark), untried.is_some(), "{line}");
+        let of_setup = shown.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(of_setup.contains(mark), untried.is_some(), "{of_setup}");
+    }
 }

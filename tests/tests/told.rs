@@ -176,3 +176,44 @@ fn undo5_an_undo_during_an_answer_that_did_not_arrive_is_told_again() {
     assert_eq!(next(&talk, "p4"), "");
     world.healthy();
 }
+
+#[test]
+fn undo5_what_the_notice_of_an_undo_says_is_told_no_second_time() {
+    let mut world = World::new();
+    let talk = edited(&world, "s");
+    // A change of the user's that the agent is told of, and does not read.
+    user::replace(&world.path("a.txt"), &format!("{AFTER}mine\n"));
+    let told = next(&talk, "p2");
+    assert!(told.contains("1 line added, 0 lines removed"), "{told}");
+    ran(&world, &["undo", "claude-1", "--yes"]);
+    assert_eq!(on_disk(&world, "a.txt"), format!("{BEFORE}mine\n"));
+    let told = next(&talk, "p3");
+    assert!(told.contains("has undone changes of yours"), "{told}");
+    assert_eq!(told.matches("a.txt").count(), 1, "{told}");
+    assert_eq!(next(&talk, "p4"), "");
+    // What the user changes as well is told, and is not the undo.
+    ran(&world, &["redo", "--yes"]);
+    user::replace(&world.path("a.txt"), &format!("{AFTER}mine\nnew\n"));
+    let told = next(&talk, "p5");
+    assert!(!told.contains("taken back"), "{told}");
+    assert!(told.contains("modified"), "{told}");
+    world.healthy();
+}
+
+#[test]
+fn seen7_lines_of_others_are_no_lines_of_an_edit_that_was_taken_back() {
+    let mut world = World::new();
+    let mut talk = edited(&world, "s");
+    talk.prompt("p2", "and more");
+    user::replace(&world.path("a.txt"), &format!("mine\n{AFTER}"));
+    talk.read("a.txt");
+    talk.edit("a.txt", "three", "THREE");
+    stop(&talk);
+    user::replace(&world.path("a.txt"), BEFORE);
+    let told = next(&talk, "p3");
+    assert!(
+        told.contains("(your edit of lines 3-4 was taken back"),
+        "{told}"
+    );
+    world.healthy();
+}

@@ -424,7 +424,7 @@ fn undo11_waits_for_the_end_of_a_turn_before_the_command_runs() {
     let place = Place::new();
     let mut talk = Talk::new(&place.world, "claude", "s-checked");
     talk.start().nothing();
-    talk.prompt("p1", "go").nothing();
+    talk.prompt("p1", "go");
     talk.read("f").nothing();
     talk.edit("f", "three", "THREE");
     let args = ["undo", "s-checked", "--yes", "--check", ": > $SIGNS/runs"];

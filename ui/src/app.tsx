@@ -5,6 +5,7 @@ import { again, connection, lostAt } from "./stream.js";
 import { place, refresh, review } from "./live.js";
 import { waiting } from "./model/queue.js";
 import { Command, Dialog } from "./parts/basics.js";
+import { Off } from "./parts/off.js";
 import { Toasts, takeBack } from "./parts/toast.js";
 import { WORDS } from "./parts/words.js";
 import { shown } from "./names.js";
@@ -82,6 +83,7 @@ export function App() {
         </div>
       </header>
       <Banner />
+      <Off />
       <main id="main" tabIndex={-1} class={current || connection.value === "connecting" ? "" : "not-current"}>
         {view === "now" && <Now />}
         {view === "review" && <Review />}

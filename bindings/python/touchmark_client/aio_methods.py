@@ -348,6 +348,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        missing: Optional[bool] = None,
         no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
@@ -358,7 +359,10 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return await self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
+        return await self.call(
+            calls.file_restore(path, at, missing=missing, no_redo=no_redo),
+            within=within,
+        )
 
     async def file_snapshot(
         self,
@@ -390,6 +394,20 @@ class ClientMethods:
         Raises `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return await self.call(calls.hook_ack(ack), within=within)
+
+    async def hook_allow(
+        self,
+        *,
+        path: Optional[shapes.Path] = None,
+        within: Optional[float] = None,
+    ) -> shapes.HookAllowed:
+        """Allows the next write of a file to the sessions that a hook has denied it
+        (OFF-4). Refused with `denied` if the requesting process runs below an
+        agent's.
+
+        Raises `Denied`, `OutsideWorkspace`, `NotAFile`, `NotFound`.
+        """
+        return await self.call(calls.hook_allow(path=path), within=within)
 
     async def hook_event(
         self,
@@ -1256,6 +1274,7 @@ class SessionMethods:
         self,
         path: shapes.Path,
         *,
+        decode: Optional[bool] = None,
         force: Optional[bool] = None,
         range: Optional[shapes.LineRange] = None,
         step: Optional[int] = None,
@@ -1272,6 +1291,7 @@ class SessionMethods:
             calls.file_read_text(
                 self.id,
                 path,
+                decode=decode,
                 force=force,
                 range=range,
                 step=step,
@@ -1358,6 +1378,7 @@ class SessionMethods:
         base64: Optional[str] = None,
         create_directories: Optional[bool] = None,
         force: Optional[bool] = None,
+        keep_form: Optional[bool] = None,
         require_read: Optional[bool] = None,
         step: Optional[int] = None,
         text: Optional[str] = None,
@@ -1377,6 +1398,7 @@ class SessionMethods:
                 base64=base64,
                 create_directories=create_directories,
                 force=force,
+                keep_form=keep_form,
                 require_read=require_read,
                 step=step,
                 text=text,

@@ -544,6 +544,7 @@ def file_read_text(
     session: shapes.SessionId,
     path: shapes.Path,
     *,
+    decode: Optional[bool] = None,
     force: Optional[bool] = None,
     range: Optional[shapes.LineRange] = None,
     step: Optional[int] = None,
@@ -555,6 +556,7 @@ def file_read_text(
     return Call("file/readText", {
         "session": session,
         "path": path,
+        "decode": decode,
         "force": force,
         "range": range,
         "step": step,
@@ -590,12 +592,13 @@ def file_restore(
     path: shapes.Path,
     at: shapes.At,
     *,
+    missing: Optional[bool] = None,
     no_redo: Optional[bool] = None,
 ) -> "Call[shapes.Restored]":
     """Restores a file to a version. Its current content is kept first. The restored
     content is a version of the user's (HIST-4).
     """
-    return Call("file/restore", {"path": path, "at": at, "noRedo": no_redo})
+    return Call("file/restore", {"path": path, "at": at, "missing": missing, "noRedo": no_redo})
 
 
 def file_snapshot(path: shapes.Path) -> "Call[shapes.Snapshot]":
@@ -638,6 +641,7 @@ def file_write(
     base64: Optional[str] = None,
     create_directories: Optional[bool] = None,
     force: Optional[bool] = None,
+    keep_form: Optional[bool] = None,
     require_read: Optional[bool] = None,
     step: Optional[int] = None,
     text: Optional[str] = None,
@@ -652,6 +656,7 @@ def file_write(
         "base64": base64,
         "createDirectories": create_directories,
         "force": force,
+        "keepForm": keep_form,
         "requireRead": require_read,
         "step": step,
         "text": text,
@@ -669,6 +674,13 @@ def fleet_yield(idle_ms: int) -> "Call[shapes.FleetYielded]":
 def hook_ack(ack: str) -> "Call[shapes.Done]":
     """Confirms that the output of a hook was delivered."""
     return Call("hook/ack", {"ack": ack})
+
+
+def hook_allow(*, path: Optional[shapes.Path] = None) -> "Call[shapes.HookAllowed]":
+    """Allows the next write of a file to the sessions that a hook has denied it
+    (OFF-4). Refused with `denied` if the requesting process runs below an agent's.
+    """
+    return Call("hook/allow", {"path": path})
 
 
 def hook_event(agent: str, input: Any) -> "Call[shapes.HookPrinted]":

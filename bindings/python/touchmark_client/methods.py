@@ -338,6 +338,7 @@ class ClientMethods:
         path: shapes.Path,
         at: shapes.At,
         *,
+        missing: Optional[bool] = None,
         no_redo: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.Restored:
@@ -348,7 +349,10 @@ class ClientMethods:
         `Storage`, `UnknownClock`, `ReadOnly`, `UnknownSession`, `Protected`,
         `NotKept`.
         """
-        return self.call(calls.file_restore(path, at, no_redo=no_redo), within=within)
+        return self.call(
+            calls.file_restore(path, at, missing=missing, no_redo=no_redo),
+            within=within,
+        )
 
     def file_snapshot(
         self,
@@ -375,6 +379,20 @@ class ClientMethods:
         Raises `Storage`, `UnknownClock`, `UnknownSession`.
         """
         return self.call(calls.hook_ack(ack), within=within)
+
+    def hook_allow(
+        self,
+        *,
+        path: Optional[shapes.Path] = None,
+        within: Optional[float] = None,
+    ) -> shapes.HookAllowed:
+        """Allows the next write of a file to the sessions that a hook has denied it
+        (OFF-4). Refused with `denied` if the requesting process runs below an
+        agent's.
+
+        Raises `Denied`, `OutsideWorkspace`, `NotAFile`, `NotFound`.
+        """
+        return self.call(calls.hook_allow(path=path), within=within)
 
     def hook_event(
         self,
@@ -1226,6 +1244,7 @@ class SessionMethods:
         self,
         path: shapes.Path,
         *,
+        decode: Optional[bool] = None,
         force: Optional[bool] = None,
         range: Optional[shapes.LineRange] = None,
         step: Optional[int] = None,
@@ -1242,6 +1261,7 @@ class SessionMethods:
             calls.file_read_text(
                 self.id,
                 path,
+                decode=decode,
                 force=force,
                 range=range,
                 step=step,
@@ -1323,6 +1343,7 @@ class SessionMethods:
         base64: Optional[str] = None,
         create_directories: Optional[bool] = None,
         force: Optional[bool] = None,
+        keep_form: Optional[bool] = None,
         require_read: Optional[bool] = None,
         step: Optional[int] = None,
         text: Optional[str] = None,
@@ -1342,6 +1363,7 @@ class SessionMethods:
                 base64=base64,
                 create_directories=create_directories,
                 force=force,
+                keep_form=keep_form,
                 require_read=require_read,
                 step=step,
                 text=text,

@@ -47,6 +47,8 @@ LeftCause = Literal["likely", "notKept", "decided", "unmerged"]
 LineKind = Literal["context", "added", "removed"]
 # How the text to replace was found.
 Matched = Literal["exact", "quotes", "lineEndings"]
+# Why touchmark does nothing in a workspace.
+OffCause = Literal["paused", "pausedEverywhere", "listed"]
 # The result of a declared write (ATTR-10).
 Outcome = Literal["applied", "unchanged", "overwritten", "clobbered", "notApplied"]
 # How much a result is worth. The variants are in ascending order.
@@ -77,6 +79,8 @@ TaskType = Literal["shell", "process", "agent"]
 TextEncoding = Literal["utf8", "base64"]
 # The outcome of an undo for one file.
 UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed", "partly", "left"]
+# What only the user may do.
+UsersOnly = Literal["pause", "resume", "allow", "bypass"]
 # How it is known that a stored result is still valid.
 Validity = Literal["verified", "timed"]
 # How a read relates to the session's earlier reads (SEEN-4).
@@ -121,7 +125,14 @@ class Activity(_ActivityOptional):
     time: int
 
 
-class AgentHeard(TypedDict):
+class _AgentHeardOptional(TypedDict, total=False):
+    lastUnclear: Optional[str]
+    tools: int
+    unclear: int
+    unclearTools: int
+
+
+class AgentHeard(_AgentHeardOptional):
     """The events of one agent's hooks since the daemon started."""
 
     agent: str
@@ -129,6 +140,18 @@ class AgentHeard(TypedDict):
     lastAgoMs: int
     lastEvent: str
     lastSession: "SessionId"
+
+
+class _AllowedOptional(TypedDict, total=False):
+    uri: str
+
+
+class Allowed(_AllowedOptional):
+    """A write that the user has allowed after a denial."""
+
+    path: "RelPath"
+    session: "SessionId"
+    until: int
 
 
 class _AuditedOptional(TypedDict, total=False):
@@ -187,6 +210,14 @@ class BlameLine(_BlameLineOptional):
     evidence: "Evidence"
     text: str
     time: int
+
+
+class Bypassed(TypedDict):
+    """An agent whose hooks do nothing, since it was started with `TOUCHMARK_BYPASS`."""
+
+    agent: str
+    pid: int
+    since: int
 
 
 class _CallCheckedOptional(TypedDict, total=False):
@@ -717,6 +748,7 @@ class FileStates(_FileStatesOptional):
 
 
 class _FileTextOptional(TypedDict, total=False):
+    charset: Optional[str]
     hash: "Optional[Hash]"
     message: Optional[str]
     range: "Optional[LineRange]"
@@ -753,6 +785,17 @@ class FleetYielded(_FleetYieldedOptional):
     """Whether the daemon ends."""
 
     ends: bool
+
+
+class _HookAllowedOptional(TypedDict, total=False):
+    path: "Optional[RelPath]"
+    uri: str
+
+
+class HookAllowed(_HookAllowedOptional):
+    """The result of `hook/allow`."""
+
+    sessions: "List[SessionId]"
 
 
 class HookJoined(TypedDict, total=False):
@@ -898,6 +941,37 @@ class ModifiedTaken(_ModifiedTakenOptional):
 
     changes: "List[Change]"
     cursor: str
+
+
+class _OffOptional(TypedDict, total=False):
+    since: Optional[int]
+    until: Optional[int]
+
+
+class Off(_OffOptional):
+    """Why and until when touchmark does nothing in a workspace."""
+
+    cause: "OffCause"
+
+
+class OffRefused(TypedDict):
+    """An attempt that was refused."""
+
+    time: int
+    what: "UsersOnly"
+    why: str
+
+
+class _OffReportOptional(TypedDict, total=False):
+    off: "Optional[Off]"
+
+
+class OffReport(_OffReportOptional):
+    """Everything that switches touchmark off in a workspace, or tried to."""
+
+    allowed: "List[Allowed]"
+    bypassed: "List[Bypassed]"
+    refused: "List[OffRefused]"
 
 
 class Program(TypedDict):
@@ -1179,6 +1253,7 @@ class SnapshotCompared(TypedDict):
 
 class _StatusReportOptional(TypedDict, total=False):
     idleExitMs: Optional[int]
+    off: "Optional[OffReport]"
     telemetry: "Optional[TelemetryStatus]"
 
 
@@ -1681,12 +1756,14 @@ __all__ = [
     "Activity",
     "ActivityKind",
     "AgentHeard",
+    "Allowed",
     "At",
     "Audited",
     "Author",
     "AuthorKind",
     "Blame",
     "BlameLine",
+    "Bypassed",
     "CallChecked",
     "CallCounts",
     "CallRecorded",
@@ -1747,6 +1824,7 @@ __all__ = [
     "Hash",
     "HashOrAbsent",
     "Holds",
+    "HookAllowed",
     "HookJoined",
     "HookPrinted",
     "Initialized",
@@ -1765,6 +1843,10 @@ __all__ = [
     "ModelEntry",
     "ModelRecorded",
     "ModifiedTaken",
+    "Off",
+    "OffCause",
+    "OffRefused",
+    "OffReport",
     "Outcome",
     "OverflowEvent",
     "Path",
@@ -1832,6 +1914,7 @@ __all__ = [
     "UndoneContent",
     "UndoneFile",
     "UndoneLines",
+    "UsersOnly",
     "Validity",
     "Verdict",
     "Version",

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import test, { after } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { World, standIn, touchmark } from "./world.mjs";
+import { answering, inOwnWorld, standIn, touchmark } from "./world.mjs";
 
 const copied = mkdtempSync(join(tmpdir(), "tmoc"));
 after(() => rmSync(copied, { recursive: true, force: true }));
@@ -74,32 +74,6 @@ class Host {
     return this.hook("dispose");
   }
 }
-
-/**
- * Runs a test in a workspace whose directories are set in this process's
- * environment.
- */
-function inOwnWorld(files, run) {
-  return async () => {
-    const world = new World(files);
-    mkdirSync(world.path(".git"));
-    const before = { ...process.env };
-    Object.assign(process.env, world.environment);
-    try {
-      await run(world);
-    } finally {
-      for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
-      Object.assign(process.env, before);
-      await world.end();
-    }
-  };
-}
-
-const answering = (said) => (message) => {
-  if (message.method === "hook/ack") return { result: {} };
-  const { stdout, ack } = said(message.params.input) ?? {};
-  return { result: { stdout: JSON.stringify(stdout ?? {}), stderr: "", exit: 0, ack: ack ?? null } };
-};
 
 test("every hook tells the daemon what it is about, in the agent's words", inOwnWorld({ "a.txt": "one\n" }, async (world) => {
   const server = await standIn(world, answering(() => undefined));

@@ -115,3 +115,30 @@ export async function standIn(world, answer) {
   };
   return { heard, close };
 }
+
+/**
+ * Runs a test in a workspace whose directories are set in this process's
+ * environment.
+ */
+export function inOwnWorld(files, run) {
+  return async () => {
+    const world = new World(files);
+    mkdirSync(world.path(".git"));
+    const before = { ...process.env };
+    Object.assign(process.env, world.environment);
+    try {
+      await run(world);
+    } finally {
+      for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+      Object.assign(process.env, before);
+      await world.end();
+    }
+  };
+}
+
+/** Returns a stand-in's answers to hooks. */
+export const answering = (said) => (message) => {
+  if (message.method === "hook/ack") return { result: {} };
+  const { stdout, ack } = said(message.params.input) ?? {};
+  return { result: { stdout: JSON.stringify(stdout ?? {}), stderr: "", exit: 0, ack: ack ?? null } };
+};

@@ -24,7 +24,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let request = request(&options.method, &read(&options.params)?)?;
-    let connection = context.open()?;
+    let connection = context.open_anywhere()?;
     let reply = connection.client.request(request);
     connection.json(reply.map_err(Failure::Call)?)
 }

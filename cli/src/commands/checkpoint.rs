@@ -98,7 +98,7 @@ fn create(
     label: Option<String>,
     message: Option<String>,
 ) -> Outcome {
-    let created = context.open()?.answer(CheckpointCreate {
+    let created = context.open_anywhere()?.answer(CheckpointCreate {
         label,
         message,
         ..CheckpointCreate::new(session)

@@ -16,7 +16,9 @@ use crate::context::{Context, hello};
 use crate::daemon::doctor::{Finding, examine};
 use crate::findings;
 use crate::hints;
+use crate::off;
 use crate::output::Outcome;
+use crate::project;
 use crate::service::Service;
 use crate::settings;
 use crate::text::{count, path};
@@ -33,9 +35,14 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let mut found = examine(&root, &places);
     let service = Service::of(&context.environment, root.clone());
     found.extend(service.examine());
+    found.extend(project::finding(&meant));
     found.extend(passed_over(context, &root));
     let asked = ask(&meant);
     let status = asked.as_ref().ok().map(|(status, _)| status);
+    let switched = status.and_then(|status| status.off.clone());
+    found.extend(off::findings(
+        &switched.unwrap_or_else(|| off::local(&meant)),
+    ));
     found.extend(agents::examine(context, &root, status));
     let places = settings::Places::of(&context.environment, &root);
     found.extend(places.map(|places| places.examine()).unwrap_or_default());
@@ -94,9 +101,26 @@ fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) 
     match asked {
         Ok((status, stats)) => {
             let mut found = reported(&status);
+            found.extend(workspace.is_elsewhere().then(|| {
+                Finding::wrong(
+                    CHECK,
+                    format!(
+                        "process {} runs in another mount namespace, such as a sandbox: it may see other files than you",
+                        workspace.holder().unwrap_or_default()
+                    ),
+                    "`touchmark stop`: the next command starts one here",
+                )
+            }));
             found.extend(unanswered(&stats));
             found
         }
+        Err(Error::NoDaemon { .. }) if let Some(pid) = workspace.holder() => vec![Finding::wrong(
+            CHECK,
+            format!(
+                "process {pid} holds the store, and its socket cannot be reached from here: it may run in a sandbox"
+            ),
+            format!("`touchmark stop --pid {pid}`: the next command starts one here"),
+        )],
         Err(Error::NoDaemon { .. }) if is_there(places) => vec![Finding::wrong(
             CHECK,
             format!(
@@ -105,6 +129,9 @@ fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) 
             ),
             "`touchmark start`: the next daemon replaces it",
         )],
+        Err(Error::NoDaemon { .. }) if !project::is_one(workspace) => {
+            vec![Finding::good(CHECK, "none runs")]
+        }
         Err(Error::NoDaemon { .. }) => vec![Finding::good(CHECK, "none runs; commands start one")],
         Err(error @ Error::Deadline { .. }) => vec![Finding::wrong(
             CHECK,

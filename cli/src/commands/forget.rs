@@ -49,14 +49,14 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let name = directory(&workspace.root);
     if let Some(forgotten) = options.selected.session {
         let said = session(&forgotten);
-        let client = context.connect(&workspace)?;
+        let client = context.open()?.client;
         let session = context::meant(&client, &forgotten)?;
         client.call(SessionClose::new(session).forget(true))?;
         let text = format!("removed: what {said} has read and stored");
         return context.tell(&json!({ "forgotten": "session" }), &text);
     }
     if options.selected.contents {
-        context.connect(&workspace)?.call(ContentsForget {})?;
+        context.open()?.client.call(ContentsForget {})?;
         let text = format!("removed: the contents stored for {name}");
         return context.tell(&json!({ "forgotten": "contents" }), &text);
     }

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,11 +18,12 @@ use serde_json::Value;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::FreeJson;
 use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
+use touchmark_client::proto::off::BYPASS_VARIABLE;
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 
 use crate::context;
 use crate::context::Global;
-use crate::daemon::{Unanswered, place};
+use crate::daemon::{Unanswered, off, place};
 use crate::output::Outcome;
 use crate::settings::Agent;
 
@@ -56,8 +58,8 @@ pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
     Ok(())
 }
 
-/// Whether something has been printed. The holder of the lock prints.
-static PRINTED: Mutex<bool> = Mutex::new(false);
+/// Whether a thread prints or has printed.
+static PRINTED: AtomicBool = AtomicBool::new(false);
 
 /// The event to store if the daemon does not answer in time, and the state
 /// directory to store it in.
@@ -97,10 +99,12 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
         .unwrap_or(PATIENCE);
     let until = Instant::now() + Duration::from_millis(patience.min(60_000));
     // A watchdog for anything that hangs: the agent's pipe, a file system or
-    // the daemon.
+    // the daemon. Printing may hang as well, if the agent does not read.
     std::thread::spawn(move || {
         std::thread::sleep(until.saturating_duration_since(Instant::now()));
-        give_up();
+        std::thread::spawn(|| give_up());
+        std::thread::sleep(2 * GRACE);
+        std::process::exit(0);
     });
     let Some((client, printed)) = ask(agent, global, until) else {
         nothing_more_to_keep();
@@ -142,8 +146,7 @@ fn give_up() -> ! {
 
 /// Prints, if nothing has been printed. Returns whether the output was written.
 fn print(stdout: &str, stderr: &str) -> bool {
-    let mut printed = PRINTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::mem::replace(&mut *printed, true) {
+    if PRINTED.swap(true, Ordering::Relaxed) {
         return false;
     }
     let mut out = io::stdout().lock();
@@ -180,6 +183,9 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     if may_start(&workspace, global) || workspace.socket().exists() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let now = u64::try_from(now.as_millis()).ok()?;
+        if is_off(agent, &workspace, now) {
+            return None;
+        }
         let unanswered = Unanswered::of(agent.name(), &input, now);
         prepared(unanswered.map(|unanswered| (unanswered, workspace.places.state.clone())));
     }
@@ -191,6 +197,15 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     };
     let printed = client.call(event).ok()?;
     Some((client, printed))
+}
+
+/// Returns whether the user has switched touchmark off here (OFF-1). Then the
+/// daemon is not asked.
+fn is_off(agent: Agent, workspace: &Workspace, now: u64) -> bool {
+    let places = &workspace.places;
+    let is_set = std::env::var_os(BYPASS_VARIABLE).is_some_and(|value| !value.is_empty());
+    off::off(places, &workspace.root, now).is_some()
+        || (is_set && off::is_bypassed(places, agent.name(), &Agent::programs(), now))
 }
 
 fn left(until: Instant) -> Option<Duration> {

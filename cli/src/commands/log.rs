@@ -13,6 +13,7 @@ use touchmark_client::proto::{At, ClientPath, Clock, Reply};
 use crate::complete;
 use crate::context::{Connection, Context};
 use crate::hunks;
+use crate::off;
 use crate::output::Outcome;
 use crate::pager::Page;
 use crate::table::View;
@@ -55,6 +56,11 @@ pub(crate) struct Options {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let connection = context.open()?;
+    if !context.global.json {
+        for (name, text) in off::rows(&off::local(&connection.workspace)) {
+            context.note(&format!("{name}: {text}"));
+        }
+    }
     let client = &connection.client;
     let by = By::said(client, options.by.as_deref())?;
     let mut ask = FileLog {

@@ -96,7 +96,7 @@ fn remarks(change: &Change) -> String {
     if let Some(lost) = &change.lost {
         let back = restore_command(&lost.path, lost.clock);
         remarks.push(format!(
-            "a version by {} was overwritten{}",
+            "lines by {} were overwritten{}",
             crate::text::author(&lost.author),
             back.map_or_else(String::new, |command| format!(" ({command})"))
         ));

@@ -29,6 +29,10 @@ pub(crate) struct Options {
     /// The version, if `@` cannot express it
     #[arg(long, value_name = "V", value_parser = version, add = ArgValueCompleter::new(complete::version))]
     at: Option<VersionName>,
+    /// Only put back the lines of the version that the file lacks. Nothing is taken away, and
+    /// nothing is asked
+    #[arg(long, conflicts_with = "dry_run")]
+    missing: bool,
     /// Only show what would change
     #[arg(long)]
     dry_run: bool,
@@ -46,7 +50,7 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
     let at = at.ok_or_else(|| {
         Failure::Usage("which version? Say PATH@V; `touchmark log PATH` has them".into())
     })?;
-    if options.dry_run || !options.yes {
+    if options.dry_run || !(options.yes || options.missing) {
         let ask = FileDiff::new(At::Now).path(file.clone()).to(at.clone());
         let diff = connection.client.call(ask)?;
         if context.global.json && options.dry_run {
@@ -80,15 +84,24 @@ pub(crate) fn run(context: &Context, options: Options) -> Outcome {
             return Err(Failure::No("nothing was restored".into()));
         }
     }
-    let ask = FileRestore::new(file, at).no_redo(options.no_redo);
+    let ask = FileRestore::new(file, at)
+        .no_redo(options.no_redo)
+        .missing(options.missing);
     let Some(restored) = connection.answer(ask)? else {
         return Ok(());
     };
     for file in &restored.files {
         let of = path(&file.path);
         context.say(&match file.outcome {
+            Restoration::Restored if options.missing => {
+                let version = name(file.clock);
+                format!("{of} has the lines of version {version} again")
+            }
             Restoration::Restored => format!("{of} is as in version {}", name(file.clock)),
             Restoration::Removed => format!("{of} is removed, as in version {}", name(file.clock)),
+            Restoration::Unchanged if options.missing => {
+                format!("{of} lacks no line of version {}", name(file.clock))
+            }
             Restoration::Unchanged => format!("{of} has that content already"),
         })?;
         if !file.recovered.is_empty() {

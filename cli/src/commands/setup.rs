@@ -225,6 +225,9 @@ impl Setup<'_> {
                 }
             })
             .collect();
+        let check = format!("{} {}", row.agent.name(), Kind::Hooks.name());
+        let off = self.places.switched_off(row.agent, check);
+        findings.extend(off.filter(|_| is_in));
         let notes = self.places.notes(row.agent, self.scope);
         findings.extend(
             notes

@@ -6,6 +6,7 @@ use anstyle::Style;
 use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport, TelemetryStatus};
 
 use crate::context::Context;
+use crate::off;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Table, View};
@@ -16,10 +17,28 @@ use crate::text::{MAX_NAME, bytes, count, cut, directory, duration, escaped, lis
 const MOST_REASONS: usize = 2_000;
 
 pub(crate) fn run(context: &Context) -> Outcome {
-    match context.open_running()?.answer(Status {})? {
+    let connection = context.open_running().inspect_err(|_| {
+        let _output_is_closed = without_daemon(context);
+    })?;
+    match connection.answer(Status {})? {
         Some(status) => output::lines(&screen(&status, &View::here())),
         None => Ok(()),
     }
+}
+
+/// Prints what switches touchmark off where no daemon runs.
+fn without_daemon(context: &Context) -> Outcome {
+    if context.global.json {
+        return Ok(());
+    }
+    let rows = off::rows(&off::local(&context.workspace()?)).into_iter();
+    let rows =
+        rows.map(|(name, value)| vec![(style::WARN, name.to_owned()), (Style::new(), value)]);
+    output::lines(
+        &Table::new(&[])
+            .with_remarks()
+            .lines(rows, View::here().columns),
+    )
 }
 
 /// Returns the lines about one daemon.
@@ -89,6 +108,9 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
     let mut fact = |name: &str, style: Style, value: String| {
         facts.push(vec![(style::DIM, name.to_owned()), (style, value)]);
     };
+    for (name, value) in status.off.as_ref().map(off::rows).unwrap_or_default() {
+        fact(name, style::WARN, value);
+    }
     let degraded = degraded(status);
     if degraded.is_empty() {
         fact("coverage", style::GOOD, "full".into());

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Status;
+use touchmark_client::start::wait_until_ended;
 use touchmark_client::{Error, Workspace, find};
 
 use crate::context::{Context, hello};
-use crate::daemon::end;
+use crate::daemon::{PATIENCE, end};
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, count, directory, escaped};
 
@@ -19,6 +22,10 @@ pub(crate) struct Options {
     /// Every workspace's daemon of this user
     #[arg(long, conflicts_with = "workspace")]
     all: bool,
+    /// The process that holds the workspace's store, if its socket cannot be
+    /// reached, as that of a daemon in a sandbox
+    #[arg(long, conflicts_with = "all")]
+    pid: Option<u32>,
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
@@ -26,13 +33,36 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return all(context);
     }
     let workspace = context.workspace()?;
-    let ran = end(&workspace)?;
+    let ran = match options.pid {
+        Some(pid) => end_process(&workspace, pid)?,
+        None => end(&workspace)?,
+    };
     let name = directory(&workspace.root);
     let text = match ran {
         true => format!("ended: the daemon for {name}"),
         false => format!("no daemon runs for {name}"),
     };
     context.tell(&json!({ "stopped": ran }), &text)
+}
+
+/// Ends the process that holds the workspace's store, and waits until it has
+/// ended. It must be the one that was named: numbers are used again.
+fn end_process(workspace: &Workspace, pid: u32) -> Outcome<bool> {
+    if workspace.holder() != Some(pid) {
+        return Err(Failure::No(format!(
+            "process {pid} does not hold the store of {}",
+            directory(&workspace.root)
+        )));
+    }
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let sent = process.map_or(Err(Errno::SRCH), |process| {
+        kill_process(process, Signal::TERM)
+    });
+    if let Err(error) = sent {
+        return Err(Failure::No(format!("process {pid}: {error}")));
+    }
+    wait_until_ended(workspace, PATIENCE)?;
+    Ok(true)
 }
 
 /// Ends every daemon of this user. One that does not end does not keep the

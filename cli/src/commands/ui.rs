@@ -27,10 +27,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
-    let workspace = context.workspace()?;
     // Starts the daemon, or fails with the reason. The page has connections of
     // its own.
-    drop(context.connect(&workspace)?);
+    let workspace = context.open()?.workspace;
     let linger = Duration::from_secs(options.linger.into());
     let end = ui::serve(workspace, options.port, linger, |address| {
         if context.global.json {

@@ -14,7 +14,7 @@ use touchmark_client::proto::quoting::restore_command;
 use touchmark_client::proto::{RelPath, SessionId, native};
 
 use crate::output::one_line;
-use crate::text::without_hidden;
+use crate::text::{time_of_day, without_hidden, zone};
 
 /// The field of `_meta` with touchmark's own result.
 const RESULT: &str = "touchmark/result";
@@ -45,7 +45,20 @@ fn with_result(mut result: CallToolResult, value: Value) -> CallToolResult {
 pub(crate) fn for_a_model(mut value: Value, own: &SessionId) -> String {
     labelled(&mut value, own);
     with_way_back(&mut value);
+    without_hashes(&mut value);
     one_line(&value)
+}
+
+/// Removes the hashes, of which a model has no use.
+fn without_hashes(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(without_hashes),
+        Value::Object(members) => {
+            members.retain(|name, _| !matches!(name.as_str(), "hash" | "seenHash"));
+            members.values_mut().for_each(without_hashes);
+        }
+        _ => {}
+    }
 }
 
 /// Replaces the ids of sessions by their labels, and the id of the reader's own
@@ -120,7 +133,15 @@ pub(crate) fn fields(error: &Error, root: &Path) -> Value {
 
 fn failed(error: Value) -> CallToolResult {
     let said = |name: &str| without_hidden(error[name].as_str().unwrap_or_default());
-    let text = format!("{} ({}): {}", said("message"), said("code"), said("hint"));
+    let when = error["since"].as_u64().filter(|_| error["code"] == "stale");
+    let when = when.map(|since| format!(" at {}", time_of_day(since, &zone())));
+    let text = format!(
+        "{}{} ({}): {}",
+        said("message"),
+        when.unwrap_or_default(),
+        said("code"),
+        said("hint")
+    );
     let result = CallToolResult::error(vec![ContentBlock::text(text)]);
     with_result(result, json!({"error": error}))
 }
@@ -137,7 +158,7 @@ mod tests {
         let text = for_a_model(json!({"changes": [{"lost": lost}]}), &own);
         let said: Value = serde_json::from_str(&text).unwrap();
         let command = &said["changes"][0]["lost"]["restore"];
-        assert_eq!(command, "touchmark restore \"a.rs@17\"");
+        assert_eq!(command, "touchmark restore \"a.rs@17\" --missing");
     }
 
     #[test]

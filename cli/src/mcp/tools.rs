@@ -20,6 +20,7 @@ use super::answers::{self, answer};
 use super::arguments::{self, CheckpointAction};
 use super::link::Again;
 use super::server::Server;
+use super::written;
 
 impl Server {
     /// Sends the daemon a request. Its error becomes the tool's.
@@ -108,11 +109,12 @@ impl Server {
             .ask(Again::Yes, |session| FileReadText {
                 range,
                 force: asked.force,
+                decode: true,
                 ..FileReadText::new(session, &*asked.path)
             })
             .await;
         match read {
-            Ok(read) => answers::text(for_a_model(&read), read),
+            Ok(read) => answers::text(written::read(&asked.path, &read), read),
             Err(no) => no,
         }
     }
@@ -123,32 +125,43 @@ impl Server {
         &self,
         Parameters(asked): Parameters<arguments::EditFile>,
     ) -> CallToolResult {
-        self.tell(Again::No, |session| FileEdit {
-            replace_all: asked.replace_all,
-            force: asked.force,
-            ..FileEdit::new(
-                session,
-                &*asked.path,
-                &*asked.old_string,
-                &*asked.new_string,
-            )
-        })
-        .await
+        let edited = self
+            .ask(Again::No, |session| FileEdit {
+                replace_all: asked.replace_all,
+                force: asked.force,
+                ..FileEdit::new(
+                    session,
+                    &*asked.path,
+                    &*asked.old_string,
+                    &*asked.new_string,
+                )
+            })
+            .await;
+        match edited {
+            Ok(edited) => answers::text(written::edit(&asked, &edited), edited),
+            Err(no) => no,
+        }
     }
 
-    /// Writes a whole file. Refused if it exists and this session has not read it, or if another author has changed it since.
+    /// Writes a whole file, which keeps its encoding, byte order mark and line endings. Refused if it exists and this session has not read it, or if another author has changed it since.
     #[tool(title = "Write file")]
     async fn write_file(
         &self,
         Parameters(asked): Parameters<arguments::WriteFile>,
     ) -> CallToolResult {
-        self.tell(Again::No, |session| FileWrite {
-            text: Some(asked.text.clone()),
-            force: asked.force,
-            create_directories: asked.create_directories,
-            ..FileWrite::new(session, &*asked.path)
-        })
-        .await
+        let written = self
+            .ask(Again::No, |session| FileWrite {
+                text: Some(asked.text.clone()),
+                force: asked.force,
+                create_directories: asked.create_directories,
+                keep_form: true,
+                ..FileWrite::new(session, &*asked.path)
+            })
+            .await;
+        match written {
+            Ok(written) => answers::text(written::write(&asked, &written), written),
+            Err(no) => no,
+        }
     }
 
     /// Searches files for a regular expression, as ripgrep does: ignored, hidden and binary files are skipped.
@@ -242,17 +255,4 @@ fn hints(tool: &str) -> ToolAnnotations {
 
 fn spoken(path: &(impl AsRef<str> + ?Sized)) -> ClientPath {
     ClientPath::from(path.as_ref())
-}
-
-/// Returns a read as the model gets it: the text itself, or the message that replaces it.
-fn for_a_model(read: &Value) -> String {
-    let said = |name: &str| read[name].as_str().unwrap_or_default().to_owned();
-    let mut text = match read["text"].as_str() {
-        Some(text) => text.to_owned(),
-        None => said("message"),
-    };
-    if read["truncated"] == true {
-        text.push_str("\n[There is more: read the rest by startLine and endLine.]");
-    }
-    text
 }

@@ -33,9 +33,25 @@ impl PartialEq for Agent {
 }
 
 impl Agent {
+    /// Returns the names of all agents' programs.
+    pub(crate) fn programs() -> Vec<&'static str> {
+        agent::Agent::programs()
+    }
+
     /// Returns its name in `touchmark hook NAME`.
     pub(crate) fn name(self) -> &'static str {
         self.0.name
+    }
+
+    /// Returns the name of an event by which its hooks can be tested.
+    pub(crate) fn plain_event(self) -> &'static str {
+        self.0.plain_event()
+    }
+
+    /// Returns what of it no test has run as the real program; `None` if all of
+    /// it is run.
+    pub(crate) fn untried(self) -> Option<&'static str> {
+        self.0.untried
     }
 
     /// Returns its settings, and what is added to them.

@@ -4,9 +4,11 @@
 //! send a host's cookies to all of its ports, also to one on which another
 //! user listens. So a cookie alone does not prove who connects.
 
+mod diag;
+
 use std::fs;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use rustix::fd::AsFd;
@@ -25,10 +27,14 @@ const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 /// Returns whether the other end belongs to this user or to root. Where the
 /// kernel does not show it, returns `true`: the cookie decides.
 pub(super) fn is_own(peer: SocketAddr, here: SocketAddr) -> bool {
-    let (Some(peer), Some(here)) = (written(peer), written(here)) else {
+    let (SocketAddr::V4(peer), SocketAddr::V4(here)) = (peer, here) else {
         return false;
     };
     let me = Me::new(geteuid().as_raw());
+    if let Ok(owner) = diag::owner(peer, here) {
+        return owner.is_some_and(|owner| me.check_peer(owner).is_ok());
+    }
+    let (peer, here) = (written(peer), written(here));
     for _ in 0..LOOKS {
         let tables: Vec<String> = TABLES.iter().filter_map(|table| read(table).ok()).collect();
         if tables.is_empty() {
@@ -62,13 +68,9 @@ fn owner(table: &str, local: &str, remote: &str) -> Option<u32> {
 
 /// Returns an address of IPv4 as the tables have it: the bytes as a number of
 /// this machine, and the port. The table of IPv6 has it at the end.
-fn written(address: SocketAddr) -> Option<String> {
-    let ip: Ipv4Addr = match address.ip() {
-        IpAddr::V4(ip) => ip,
-        IpAddr::V6(_) => return None,
-    };
-    let number = u32::from_ne_bytes(ip.octets());
-    Some(format!("{number:08X}:{:04X}", address.port()))
+fn written(address: SocketAddrV4) -> String {
+    let number = u32::from_ne_bytes(address.ip().octets());
+    format!("{number:08X}:{:04X}", address.port())
 }
 
 /// Ends the connection if the other end accepts nothing for this time.
@@ -92,6 +94,13 @@ mod tests {
         let (accepted, peer) = listener.accept().unwrap();
         let here = accepted.local_addr().unwrap();
         assert!(is_own(peer, here));
+        let (SocketAddr::V4(from), SocketAddr::V4(to)) = (peer, here) else {
+            unreachable!("both are of IPv4")
+        };
+        // Where the kernel has socket diagnostics, they agree with the tables.
+        if let Ok(owner) = diag::owner(from, to) {
+            assert_eq!(owner, Some(geteuid().as_raw()));
+        }
         drop(client);
         assert!(!is_own(peer, here));
     }

@@ -61,6 +61,7 @@ const OTHERS: &str = r#"
     case = "insensitive"
     durability = "power"
     watch = "off"
+    off = ["/a"]
     idle_exit = 1
     marks = { edit_ttl = 1, flag_ttl = 1, hook_ttl = 1, command_ttl = 1, late = 1 }
     limits = { frame = 65536, connections = 1, read_text = 1 }

@@ -1,5 +1,7 @@
 //! All keys: how each is read, and what a repository may do with it (SEC-5).
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -86,6 +88,14 @@ const KEYS: &[Key] = &[
     ),
     users("watch", |config, value| {
         put::<Choice, _>(&mut config.watch, value)
+    }),
+    users("off", |config, value| {
+        let listed: Vec<Spanned<String>> = read(value)?;
+        config.off = listed
+            .into_iter()
+            .map(directory)
+            .collect::<Result<_, _>>()?;
+        Ok(())
     }),
     users("idle_exit", |config, value| {
         span(&mut config.idle_exit, value)
@@ -278,6 +288,25 @@ fn put<'de, R: Deserialize<'de> + Into<T>, T>(
 ) -> Result<(), Wrong> {
     *slot = read::<R>(value)?.into();
     Ok(())
+}
+
+/// Reads the path of a directory: absolute, or below the home directory. Links
+/// in it are followed.
+fn directory(said: Spanned<String>) -> Result<PathBuf, Wrong> {
+    let text = said.get_ref();
+    let below_home = text
+        .strip_prefix('~')
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    let path = match below_home {
+        Some(rest) => std::env::home_dir().map(|home| home.join(rest.trim_start_matches('/'))),
+        None => Some(PathBuf::from(text)).filter(|path| path.is_absolute()),
+    };
+    let path = path.ok_or_else(|| Wrong {
+        at: Some(said.span().start),
+        reason: "a directory begins with `/` or with `~/`".into(),
+        part: Part::File,
+    })?;
+    Ok(path.canonicalize().unwrap_or(path))
 }
 
 fn span(slot: &mut u64, value: Value<'_>) -> Result<(), Wrong> {

@@ -40,6 +40,7 @@ impl Config {
             case,
             durability,
             watch,
+            off,
             idle_exit,
             edit_ttl,
             flag_ttl,
@@ -79,6 +80,7 @@ impl Config {
         changes.keep("case", &self.case, &case);
         changes.keep("durability", &self.durability, &durability);
         changes.keep("watch", &self.watch, &watch);
+        changes.take("off", &mut self.off, off);
         changes.take("idle_exit", &mut self.idle_exit, idle_exit);
         changes.take("marks.edit_ttl", &mut self.edit_ttl, edit_ttl);
         changes.take("marks.flag_ttl", &mut self.flag_ttl, flag_ttl);

@@ -95,6 +95,7 @@ fn every_key() {
             recovery_bytes: 1 << 20,
             dedup: false,
             replace_repeats: true,
+            off: Vec::new(),
             gate: Gate::Off,
             gates: [("codex".to_owned(), Gate::Strict)].into(),
             unsaved: Unsaved::Off,

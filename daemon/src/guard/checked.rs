@@ -13,10 +13,10 @@ use touchmark_proto::writes::Guard as Way;
 use super::content;
 use super::exchange::Old;
 use super::intent::{Intent, Phase};
-use super::lease::Lease;
-use super::leased::{Kind, Refused};
 use super::place::{Place, refused};
 use super::{Guard, Job, Stop, step};
+use crate::system::lease::Lease;
+use crate::system::leased::{Kind, Refused};
 
 /// The largest size, in bytes, of the old and the new content for a write under
 /// a lease. Such a write fits into the time that a lease may be held.

@@ -12,11 +12,11 @@ use touchmark_proto::writes::Guard as Way;
 
 use super::content::{self, Stamp};
 use super::intent::{Intent, Phase, Recorded};
-use super::lease::Lease;
-use super::leased::{Kind, Refused};
 use super::place::{Identity, Place, is_missing, refused};
 use super::temporary::Temporary;
 use super::{Guard, Job, Stop, step};
+use crate::system::lease::Lease;
+use crate::system::leased::{Kind, Refused};
 
 /// The largest size, in bytes, of a replaced file that is hashed under the
 /// lease. That takes less time than a lease may be held (GUARD-2).

@@ -17,9 +17,6 @@ mod content;
 mod exchange;
 mod intent;
 mod kept;
-#[cfg_attr(not(target_os = "linux"), path = "lease/unsupported.rs")]
-mod lease;
-mod leased;
 mod moved;
 mod names;
 mod other_names;

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use touchmark_proto::{Hash, RelPath};
 
 use super::content::{self, Stamp};
-use super::lease::Lease;
-use super::leased::{Kind, Refused};
 use crate::system::disk;
+use crate::system::lease::Lease;
+use crate::system::leased::{Kind, Refused};
 
 /// The minimum time that a file is held. An open that found the file before it
 /// was moved completes within this time, and is visible from then on.

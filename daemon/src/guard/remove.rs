@@ -11,10 +11,10 @@ use touchmark_proto::{Hash, RelPath};
 
 use super::exchange::Old;
 use super::intent::{Intent, Phase};
-use super::lease::Lease;
-use super::leased::{Kind, Refused};
 use super::place::{Follow, Place, refused};
 use super::{Guard, Job, Stop, found, step, temporary};
+use crate::system::lease::Lease;
+use crate::system::leased::{Kind, Refused};
 
 impl Guard {
     /// Removes a file with the content `base`. A file that another process

@@ -1,12 +1,16 @@
 //! `activity/list`.
 
+use std::collections::BTreeSet;
+
 use touchmark_engine::ledger::session_memory::Note;
 use touchmark_engine::{Fact, Record, Refusal};
 use touchmark_proto::activity::{Activities, Activity, ActivityKind, ActivityList};
-use touchmark_proto::{Clock, Error, Millis};
+use touchmark_proto::{Clock, Error, Hash, Millis, RelPath};
 
 use super::Past;
 use super::at::Moment;
+use crate::losses::{Lost, Replacement};
+use crate::store::Reader;
 
 /// The default maximum number of rows (LIM-2).
 const MOST: usize = 1_000;
@@ -58,10 +62,13 @@ impl Past {
                         break 'found;
                     }
                     let wanted = until.is_none_or(|until| !until.precedes(record.n, record.time));
-                    let row = row(epoch, record);
-                    rows.extend(
-                        row.filter(|row| wanted && of_session(row) && kinds.contains(&row.kind)),
-                    );
+                    let row = row(epoch, record)
+                        .filter(|row| wanted && of_session(row) && kinds.contains(&row.kind));
+                    // Contents are compared only for rows that are asked for.
+                    rows.extend(row.filter(|_| {
+                        let replacement = Replacement::of_fact(log, &record.fact);
+                        !replacement.is_some_and(|one| is_nothing(log, &one))
+                    }));
                 }
                 at = last;
             }
@@ -75,13 +82,43 @@ impl Past {
                 false => None,
             };
             rows.truncate(limit);
-            Ok(Activities {
+            Ok::<_, Error>(Activities {
                 rows,
                 complete_since: oldest.unwrap_or(now),
                 more,
             })
         });
-        answer.await?
+        let mut answer = answer.await??;
+        self.leave_out(&mut answer.rows).await?;
+        Ok(answer)
+    }
+
+    /// Leaves out the versions that were replaced unseen, and of which nothing
+    /// is lost (ATTR-10).
+    async fn leave_out(&self, rows: &mut Vec<Activity>) -> Result<(), Error> {
+        let replaced: Vec<(u64, RelPath, u64)> = rows
+            .iter()
+            .filter_map(|row| Some((row.clock.n, row.path.clone()?, row.lost?.n)))
+            .collect();
+        if replaced.is_empty() {
+            return Ok(());
+        }
+        let known = self.cx.inside.look(move |state| {
+            let known = replaced.into_iter();
+            let known = known.filter_map(|(row, path, version)| {
+                Some((row, Replacement::of(state, &path, version)?))
+            });
+            known.collect::<Vec<_>>()
+        });
+        let known = known.await.unwrap_or_default();
+        let nothing = self.look(move |log| {
+            let known = known.iter();
+            let nothing = known.filter(|(_, replacement)| is_nothing(log, replacement));
+            nothing.map(|(row, _)| *row).collect::<BTreeSet<u64>>()
+        });
+        let nothing = nothing.await?;
+        rows.retain(|row| row.lost.is_none() || !nothing.contains(&row.clock.n));
+        Ok(())
     }
 }
 
@@ -94,6 +131,12 @@ impl Moment {
             Self::Time(time) => time < at,
         }
     }
+}
+
+/// Returns whether nothing is lost of a version that was replaced.
+fn is_nothing(log: &Reader, replacement: &Replacement) -> bool {
+    let content = |hash: &Hash| log.content(hash).ok().flatten();
+    replacement.lost(content) == Lost::Nothing
 }
 
 /// Returns the row of a fact; `None` for facts of other kinds.

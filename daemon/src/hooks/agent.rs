@@ -11,7 +11,9 @@ mod settings;
 pub(super) use answers::Answers;
 use rows::AGENTS;
 use settings::SETTINGS;
-pub use settings::{Addition, EntryFormat, Handler, Servers, Settings, UserFile, WORKSPACE};
+pub use settings::{
+    Addition, EntryFormat, Handler, Servers, Settings, Switch, UserFile, WORKSPACE,
+};
 
 use std::path::PathBuf;
 
@@ -30,6 +32,9 @@ pub struct Agent {
     program: &'static str,
     /// The provider of the models that it uses.
     provider: &'static str,
+    /// What of it no test has run as the real program, for people; `None` if
+    /// all of it is run (`tests/src/agents`).
+    pub untried: Option<&'static str>,
     /// The settings to which hooks are added.
     pub settings: Settings,
     /// Its events: first those for which it gets hooks, in the order in which
@@ -40,6 +45,9 @@ pub struct Agent {
     /// understood.
     ignored: &'static str,
     fields: Fields,
+    /// The event that the agent sends without its name; `None` if all events
+    /// have one.
+    unnamed: Option<&'static str>,
     tools: &'static [(&'static str, Does)],
     /// The names of its other tools, which do nothing that concerns files,
     /// separated by blanks. Tools of MCP servers are in no list.
@@ -51,9 +59,9 @@ pub struct Agent {
     /// Whether an event that arrived through another agent's hook file is this
     /// agent's.
     is_own: fn(&Value) -> bool,
-    /// The field that an event must have for the answer's text to reach the
-    /// model; `None` if no field is needed.
-    told_with: Option<&'static str>,
+    /// An event must have one of these fields for the answer's text to reach
+    /// the model. With none given, no field is needed.
+    told_with: Names,
     /// Whether a tool's output is a text that contains JSON.
     output_in_text: bool,
     /// Whether a hook can make the agent ask its user.
@@ -63,9 +71,13 @@ pub struct Agent {
     pub(crate) attaches: bool,
     /// Whether a hook can replace a tool's output.
     replaces: bool,
+    /// Whether its plug-in runs in a process directly below the agent's.
+    pub(super) apart: bool,
     /// Whether it was observed that each of its commands leads a session of the
     /// operating system.
     pub(super) leads_sessions: bool,
+    /// Whether it shows its user the text `systemMessage` of an answer.
+    pub(super) shows: bool,
     /// Whether it does not report the end of a command that it has left in the
     /// background.
     pub(super) ends_unreported: bool,
@@ -285,27 +297,34 @@ const ARGUMENTS: Arguments = Arguments {
     directory: &["dir_path", "directory", "workdir"],
 };
 
+/// Marks a row that only documents support.
+const NOT_RUN: &str = "from documents, not run";
+
 /// The defaults that most rows share.
 const BASE: Agent = Agent {
     name: "",
     program: "",
     provider: "",
+    untried: Some(NOT_RUN),
     settings: SETTINGS,
     events: &[],
     ignored: "",
     fields: FIELDS,
+    unnamed: None,
     tools: &[],
     other_tools: "",
     arguments: ARGUMENTS,
     answers: Answers::Specific,
     also: &[],
     is_own: |_| false,
-    told_with: None,
+    told_with: &[],
     output_in_text: false,
     asks: false,
     attaches: false,
     replaces: false,
+    apart: false,
     leads_sessions: false,
+    shows: false,
     ends_unreported: false,
 };
 
@@ -316,6 +335,8 @@ pub(super) struct Heard {
     pub(super) happened: Option<Happened>,
     /// What was not understood in it; `None` if all was.
     pub(super) odd: Option<Odd>,
+    /// Whether it is about a tool of the agent's table, and was understood.
+    pub(super) knows_tool: bool,
 }
 
 /// Something in an event that was not understood.
@@ -343,6 +364,14 @@ impl Agent {
         AGENTS.into_iter()
     }
 
+    /// Returns the names of all agents' programs.
+    pub fn programs() -> Vec<&'static str> {
+        Self::all()
+            .flat_map(|agent| agent.settings.programs)
+            .copied()
+            .collect()
+    }
+
     /// Returns the events for which hooks are added to its settings; none if a
     /// plug-in sends them.
     pub fn hooks(&self) -> impl Iterator<Item = &'static Event> {
@@ -351,6 +380,16 @@ impl Agent {
             Addition::File(_) => &[],
         };
         events.iter().filter(|event| event.is_asked)
+    }
+
+    /// Returns the name of an event without a tool, by which a hook can be
+    /// tested.
+    pub fn plain_event(&self) -> &'static str {
+        let plain = |event: &&Event| matches!(event.is, Is::Start | Is::Stop);
+        self.events
+            .iter()
+            .find(plain)
+            .map_or("", |event| event.name)
     }
 
     /// Returns all agents' names, for people.
@@ -385,8 +424,15 @@ impl Agent {
     }
 
     /// Returns what the hook must print to express a verdict.
-    pub(super) fn print(&self, event: &str, verdict: Verdict) -> HookPrinted {
-        self.answers.print(event, verdict)
+    /// `shown` is a text for its user.
+    pub(super) fn print(
+        &self,
+        event: &str,
+        verdict: Verdict,
+        shown: Option<String>,
+    ) -> HookPrinted {
+        let shown = shown.filter(|_| self.shows);
+        self.answers.print(event, verdict, shown)
     }
 
     /// Returns whether one of the agent's events reports that all tools of a

@@ -8,9 +8,7 @@ use std::collections::VecDeque;
 use touchmark_proto::SessionId;
 
 use super::agent::Agent;
-use super::daemon_handle::DaemonHandle;
-use super::happened::{Happened, Tool, What};
-use super::rules;
+use super::happened::Happened;
 use crate::system::proc;
 use crate::system::process::Process;
 
@@ -22,6 +20,9 @@ const SESSIONS: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct Agents {
     known: VecDeque<(SessionId, Above)>,
+    /// The processes above the one that started the daemon. They are the user's,
+    /// also if hooks run below them; none if a hook has started it.
+    users: Vec<Process>,
     /// The number of hooks so far.
     heard: u64,
 }
@@ -43,7 +44,7 @@ struct Above {
 
 /// Returns the first word of a program's name: `claude-code` and `Claude` are
 /// the same agent.
-fn first_word(name: &str) -> String {
+pub(super) fn first_word(name: &str) -> String {
     let word = name
         .split(|letter: char| !letter.is_ascii_alphanumeric())
         .next();
@@ -55,7 +56,12 @@ impl Agents {
     /// `anew`, the agent may be another process than before. Returns the
     /// process whose end must be waited for from now on; `None` if it has not
     /// changed.
-    fn heard(&mut self, session: &SessionId, above: Vec<Process>, anew: bool) -> Option<Process> {
+    pub(super) fn heard(
+        &mut self,
+        session: &SessionId,
+        above: Vec<Process>,
+        anew: bool,
+    ) -> Option<Process> {
         if anew {
             self.forget(session);
         }
@@ -85,7 +91,7 @@ impl Agents {
 
     /// Notes that a process has ended. Returns whether it was the session's
     /// agent.
-    fn ended(&mut self, session: &SessionId, process: Process) -> bool {
+    pub(super) fn ended(&mut self, session: &SessionId, process: Process) -> bool {
         let own = |(whose, above): &(_, Above)| whose == session && above.agent == Some(process);
         let is_agent = self.known.iter().any(own);
         if is_agent {
@@ -95,12 +101,36 @@ impl Agents {
     }
 
     /// Notes the agent's name and whether it is a sub-agent.
-    fn describe(&mut self, happened: &Happened) {
+    pub(super) fn describe(&mut self, happened: &Happened) {
         let is_it = |(whose, _): &&mut (SessionId, Above)| *whose == happened.session;
         if let Some((_, known)) = self.known.iter_mut().find(is_it) {
             known.program = first_word(&happened.program.name);
             known.is_child = happened.parent.is_some();
         }
+    }
+
+    /// Returns no agents, for a daemon that was just started by the parent of
+    /// this process.
+    pub(super) fn below_starter() -> Self {
+        let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+        let parent = u32::try_from(parent).unwrap_or_default();
+        let by_hook = proc::command_line(parent)
+            .get(1)
+            .is_some_and(|word| word == "hook");
+        Self {
+            users: match by_hook {
+                true => Vec::new(),
+                false => proc::and_above(parent),
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Returns the agent's process among these (OFF-5).
+    pub(super) fn above(&self, processes: &[Process]) -> Option<Process> {
+        let agents = self.known.iter().filter_map(|(_, known)| known.agent);
+        let mut own = agents.filter(|agent| !self.users.contains(agent));
+        own.find(|agent| processes.contains(agent))
     }
 
     /// Returns the process of a session's agent.
@@ -133,54 +163,16 @@ impl Agents {
         (known.program == program).then(|| session.clone())
     }
 
-    fn forget(&mut self, session: &SessionId) {
+    pub(super) fn forget(&mut self, session: &SessionId) {
         self.known.retain(|(whose, _)| whose != session);
     }
-}
-
-/// Notes the processes above an event's hook, and waits for the end of its
-/// agent.
-pub(super) fn follow(daemon: &DaemonHandle, happened: &Happened, is_own_tool: bool) {
-    if matches!(happened.what, What::End | What::ChildEnd) {
-        daemon
-            .memory
-            .agents(|agents| agents.forget(&happened.session));
-        return;
-    }
-    let anew = matches!(happened.what, What::Start { .. });
-    let begins = is_own_tool
-        || matches!(
-            happened.what,
-            What::Prompt { .. }
-                | What::Before {
-                    tool: Tool::Write { .. } | Tool::Shell { .. },
-                    ..
-                }
-        );
-    let (Some(hook), true) = (daemon.cx.process, anew || begins) else {
-        return;
-    };
-    let above = proc::and_above(hook);
-    let session = happened.session.clone();
-    let agent = daemon.memory.agents(|agents| {
-        let agent = agents.heard(&session, above, anew);
-        agents.describe(happened);
-        agent
-    });
-    let Some(agent) = agent else { return };
-    let daemon = daemon.at_leisure();
-    tokio::spawn(async move {
-        let ended = proc::process_end(agent.pid).await.is_ok();
-        if ended && daemon.memory.agents(|agents| agents.ended(&session, agent)) {
-            rules::agent_ended(&daemon, &session).await;
-        }
-    });
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::hooks::happened::What;
 
     fn above(pids: &[u32]) -> Vec<Process> {
         let process = |pid: &u32| Process {

@@ -20,6 +20,11 @@ use crate::standing::Standing;
 use crate::system::clock;
 use crate::worktrees::Worktrees;
 
+/// The time for an answer without a deadline, and the time that it takes to send
+/// one, in milliseconds.
+const LONGEST: Millis = 1_000;
+const SENDING: Millis = 20;
+
 /// The configuration for hooks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
@@ -88,27 +93,50 @@ impl DaemonHandle {
     pub(super) async fn status(&self, session: &SessionId, path: &ClientPath) -> Option<FileState> {
         let ask = FileStatus::new(session.clone()).paths(vec![path.clone()]);
         let mut file = self.ask(ask).await.ok()?.files.pop()?;
-        notice::without_own(file.changed_by.as_deref_mut().unwrap_or_default(), session);
+        self.without_own(session, &mut file).await;
         Some(file)
+    }
+
+    /// Removes the reader's own session from the authors of a file's changes. If
+    /// its newest own one was no command's, one of its tools may have made it.
+    async fn without_own(&self, session: &SessionId, file: &mut FileState) {
+        let authors = file.changed_by.as_deref_mut().unwrap_or_default();
+        if !authors.iter().any(|author| author.is(session)) {
+            return;
+        }
+        let (own, path) = (session.clone(), file.path.clone());
+        let look = self.cx.inside.look(move |state| {
+            let versions = state.paths.get(&path).map(|path| &path.versions);
+            let mut versions = versions.into_iter().flatten().rev();
+            let newest = versions.find(|version| version.is_by(&own));
+            newest.is_some_and(|version| version.command().is_some())
+        });
+        notice::without_own(authors, session, look.await.unwrap_or(true));
     }
 
     /// Notes that a session has read or written a file: its next change is told.
     pub(super) fn uses(&self, session: &SessionId, path: &ClientPath) {
         if let Ok(path) = path.normalise(&self.cx.root_bytes()) {
             self.memory.notices().uses(session, &path);
+            self.memory.noticed(session, &path);
         }
     }
 
     /// Returns a handle for what has already happened: its requests take effect
     /// however late, even if no client waits for the answer any more.
     pub(super) fn at_leisure(&self) -> Self {
+        self.with(self.cx.at_leisure(), self.settings)
+    }
+
+    /// Returns a handle with other settings.
+    pub(super) fn with(&self, cx: Context, settings: Settings) -> Self {
         Self {
-            cx: self.cx.at_leisure(),
+            cx,
             memory: Arc::clone(&self.memory),
             worktrees: Arc::clone(&self.worktrees),
             sweeper: Arc::clone(&self.sweeper),
             arrived: Arc::clone(&self.arrived),
-            settings: self.settings,
+            settings,
             running: self.running,
         }
     }
@@ -165,6 +193,13 @@ impl DaemonHandle {
     pub(super) fn present(&self) -> Millis {
         let since = clock::running().saturating_sub(self.running);
         self.cx.now + Millis::try_from(since.as_millis()).unwrap_or_default()
+    }
+
+    /// Returns how long the answer may still take, with some time to send it.
+    pub(super) fn left(&self) -> Duration {
+        let until = self.cx.inside.until;
+        let left = until.map_or(LONGEST, |until| until.saturating_sub(self.present()));
+        Duration::from_millis(left.saturating_sub(SENDING))
     }
 
     /// Compares the workspace's files by stat, before the first command has to

@@ -87,7 +87,7 @@ fn own_tool(name: &str) -> Option<&str> {
     // Claude Code adds this prefix if the server comes from a plug-in.
     let name = name.trim_start_matches("plugin_touchmark_");
     let tool = name.strip_prefix("touchmark")?;
-    let after = ["__", "_", ".", "/"];
+    let after = ["__", "_", ".", "/", "-"];
     after.iter().find_map(|between| tool.strip_prefix(between))
 }
 
@@ -184,6 +184,7 @@ mod tests {
             "mcp__touchmark.read_file",
             "mcp_touchmark_read_file",
             "touchmark_read_file",
+            "touchmark-read_file",
         ] {
             assert_eq!(own_tool(name), Some("read_file"), "{name}");
         }

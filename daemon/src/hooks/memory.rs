@@ -8,9 +8,11 @@ use std::time::SystemTime;
 
 use touchmark_engine::State;
 use touchmark_engine::session_memory::Note;
-use touchmark_proto::{ClientPath, Hash, LineRange, RelPath, SessionId};
+use touchmark_proto::off::Allowed;
+use touchmark_proto::{Author, ClientPath, Hash, LineRange, Millis, RelPath, SessionId};
 
 use super::agents::Agents;
+use super::allowed::Allowances;
 use super::edits::Candidate;
 use super::happened::{Change, Happened, What};
 use super::identity::Calls;
@@ -69,13 +71,24 @@ pub(super) struct Left {
     pub(super) written: Candidate,
 }
 
-/// Lines that a denial shows.
+/// Lines that a denial shows, or a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InDenial {
     pub(super) session: SessionId,
     pub(super) path: ClientPath,
     pub(super) hash: Hash,
     pub(super) lines: Vec<LineRange>,
+    /// The change of which a notice shows the lines; `None` in a denial.
+    pub(super) noticed: Option<Noticed>,
+}
+
+/// A change of which a session was shown the lines in passing, in a notice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Noticed {
+    /// The content that the session had seen before.
+    pub(super) before: Hash,
+    pub(super) changed_by: Vec<Author>,
+    pub(super) since: Millis,
 }
 
 /// A file that a command names, as it was before the command ran.
@@ -111,6 +124,7 @@ pub(crate) struct Memory {
     commands: Mutex<Commands>,
     scopes: Mutex<Scopes>,
     undone: Mutex<Undone>,
+    allowances: Mutex<Allowances>,
     notices: Mutex<Notices>,
     /// The sessions that are between a prompt and the end of its turn.
     turns: Mutex<BTreeSet<SessionId>>,
@@ -130,11 +144,12 @@ struct Remembered {
     denials: u64,
     in_denials: VecDeque<(u64, InDenial)>,
     unread: VecDeque<(SessionId, ClientPath)>,
+    noticed: VecDeque<(SessionId, RelPath, Noticed)>,
+    /// The sessions that were told their label.
+    labelled: VecDeque<SessionId>,
     unsaved: VecDeque<(SessionId, ClientPath)>,
     /// The contents of which a session was told that it has not seen all lines.
     unseen: VecDeque<(SessionId, Hash)>,
-    /// The files of whose removal a session was warned.
-    removed: VecDeque<(SessionId, RelPath)>,
     /// The size of all noted contents, in bytes.
     texts: usize,
 }
@@ -143,7 +158,10 @@ impl Memory {
     /// Restores what is stored over restarts; everything else is lost when the
     /// daemon ends.
     pub(crate) fn new(state: &State) -> Self {
-        let memory = Self::default();
+        let memory = Self {
+            agents: Mutex::new(Agents::below_starter()),
+            ..Self::default()
+        };
         let mut turns = memory.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = memory.kept();
         for (id, session) in &state.sessions {
@@ -433,12 +451,6 @@ impl Memory {
         is_first(&mut self.kept().unseen, (session.clone(), content))
     }
 
-    /// Notes that a tool is about to create a file again that others removed.
-    /// Returns whether its session was not warned before.
-    pub(super) fn warns_of_removal(&self, session: &SessionId, path: &RelPath) -> bool {
-        is_first(&mut self.kept().removed, (session.clone(), path.clone()))
-    }
-
     /// Notes that a file has no unsaved changes any more.
     pub(super) fn saved(&self, session: &SessionId, path: &ClientPath) {
         let is_it = |(whose, what): &(SessionId, ClientPath)| whose == session && what == path;
@@ -468,7 +480,52 @@ impl Memory {
         kept.in_denials.remove(at).map(|(_, shown)| shown)
     }
 
+    /// Notes that a session was shown a file's changed lines in a notice.
+    pub(super) fn notices_lines(&self, session: &SessionId, path: RelPath, noticed: Noticed) {
+        let mut kept = self.kept();
+        let mut of_file = kept.noticed.iter();
+        // What it had seen before the first of several notices counts.
+        if !of_file.any(|(whose, what, _)| whose == session && *what == path) {
+            kept.noticed.push_back((session.clone(), path, noticed));
+        }
+        if kept.noticed.len() > CALLS {
+            kept.noticed.pop_front();
+        }
+    }
+
+    /// Returns and forgets of which change a session was shown the lines in a
+    /// notice.
+    pub(super) fn noticed(&self, session: &SessionId, path: &RelPath) -> Option<Noticed> {
+        let mut kept = self.kept();
+        let mut all = kept.noticed.iter();
+        let at = all.position(|(whose, what, _)| whose == session && what == path)?;
+        kept.noticed.remove(at).map(|(.., noticed)| noticed)
+    }
+
+    /// Returns whether a session was told its label.
+    pub(super) fn knows_label(&self, session: &SessionId) -> bool {
+        self.kept().labelled.contains(session)
+    }
+
+    /// Notes that a session was told its label.
+    pub(super) fn told_label(&self, session: &SessionId) {
+        is_first(&mut self.kept().labelled, session.clone());
+    }
+
     /// Accesses the processes of the sessions' agents.
+    pub(super) fn allowances<T>(&self, with: impl FnOnce(&mut Allowances) -> T) -> T {
+        let mut allowances = self
+            .allowances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        with(&mut allowances)
+    }
+
+    /// Returns the writes that the user has allowed and that were not made yet.
+    pub(crate) fn allowed(&self, now: Millis) -> Vec<Allowed> {
+        self.allowances(|allowances| allowances.valid(now).to_vec())
+    }
+
     pub(super) fn agents<T>(&self, with: impl FnOnce(&mut Agents) -> T) -> T {
         with(&mut self.agents.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -14,8 +14,10 @@
 
 pub mod agent;
 mod agents;
+mod allowed;
 mod daemon_handle;
 mod destroys;
+mod details;
 mod edits;
 mod fields;
 mod happened;
@@ -27,6 +29,7 @@ mod notice;
 mod notices;
 mod odd;
 mod patch;
+mod process_end;
 mod rules;
 mod running;
 mod scopes;
@@ -35,19 +38,24 @@ mod shown;
 mod twice;
 mod unanswered;
 mod undone;
+mod whose;
+mod wiped;
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use touchmark_proto::hooks::{HookEvent, HookJoin, HookJoined, HookPrinted};
+use touchmark_proto::hooks::{
+    HookAllow, HookAllowed, HookEvent, HookJoin, HookJoined, HookPrinted,
+};
 use touchmark_proto::{Request, SessionId};
 
 use crate::config::Unsaved;
 pub(crate) use agent::Agent;
 pub(crate) use daemon_handle::DaemonHandle;
 use happened::{Happened, What};
+use last_events::LastEvent;
 pub(crate) use memory::Memory;
 pub use unanswered::Unanswered;
 pub(crate) use unanswered::waiting;
@@ -63,7 +71,7 @@ pub(crate) struct Answered {
 }
 
 /// Returns the output of a hook that has no answer.
-fn silence() -> HookPrinted {
+pub(crate) fn silence() -> HookPrinted {
     HookPrinted {
         stdout: "{}".to_owned(),
         stderr: String::new(),
@@ -118,7 +126,11 @@ async fn answer_from(
     input: Value,
     daemon: &DaemonHandle,
 ) -> Answered {
-    let agent::Heard { mut happened, odd } = agent.read(&input);
+    let agent::Heard {
+        mut happened,
+        odd,
+        knows_tool,
+    } = agent.read(&input);
     let mut ended = None;
     let mut is_own_tool = false;
     if let Some(happened) = &mut happened {
@@ -126,9 +138,23 @@ async fn answer_from(
         ended = daemon.memory.scopes(|scopes| scopes.place(happened, tool));
         is_own_tool = identity::announce(daemon, happened, &input);
     }
+    let session = match &happened {
+        Some(happened) => Some(happened.session.clone()),
+        None => agent.session(&input),
+    };
     drop(input);
+    daemon.memory.heard(
+        agent.name,
+        &LastEvent {
+            happened: happened.as_ref(),
+            odd: odd.as_ref(),
+            session: session.as_ref(),
+            knows_tool,
+        },
+        daemon.cx.now,
+    );
     if let Some(odd) = odd {
-        let session = happened.as_ref().map(|happened| happened.session.clone());
+        let session = happened.as_ref().and(session);
         odd::heard(daemon, agent, session, &odd);
     }
     let mut answered = Answered {
@@ -138,7 +164,6 @@ async fn answer_from(
     let Some(happened) = happened else {
         return answered;
     };
-    daemon.memory.heard(agent.name, &happened, daemon.cx.now);
     unanswered::make_up(daemon).await;
     if !daemon.memory.is_first(&happened, hook.name) {
         return answered;
@@ -146,7 +171,7 @@ async fn answer_from(
     let event = happened.event.clone();
     let session = happened.can_tell.then(|| happened.session.clone());
     daemon.memory.hear(&happened);
-    agents::follow(daemon, &happened, is_own_tool);
+    process_end::follow(daemon, &happened, is_own_tool);
     if let Some(session) = ended {
         let over = Happened {
             session,
@@ -157,11 +182,18 @@ async fn answer_from(
         };
         rules::follow(daemon, over).await;
     }
+    let turn = matches!(happened.what, What::Stop { .. }) && agent.shows;
+    let turn = turn.then(|| happened.session.clone());
     let mut outcome = rules::follow(daemon, happened).await;
     if let Some(session) = session {
         outcome = rules::with_late(daemon, &session, outcome);
     }
-    answered.printed = agent.print(&event, outcome.verdict);
+    if let Some(session) = turn {
+        let text = rules::by_commands(daemon, &session).await;
+        let both = outcome.shown.into_iter().chain(text);
+        outcome.shown = both.reduce(|one, other| format!("{one}\n{other}"));
+    }
+    answered.printed = agent.print(&event, outcome.verdict, outcome.shown);
     answered.printed.ack = outcome.ack;
     answered.undo = outcome.undo;
     answered
@@ -183,4 +215,15 @@ pub(crate) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> HookJoined {
     HookJoined {
         session: identity::join(daemon, asked).await,
     }
+}
+
+/// Allows the next write of a file after a denial (OFF-4).
+///
+/// # Errors
+/// `denied`, `outsideWorkspace`, `notAFile`, `notFound`.
+pub(crate) fn allow(
+    daemon: &DaemonHandle,
+    asked: &HookAllow,
+) -> Result<HookAllowed, touchmark_proto::Error> {
+    allowed::allow(daemon, asked)
 }

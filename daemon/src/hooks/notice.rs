@@ -5,15 +5,19 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::destroys::Shown;
+use super::details::Details;
 use touchmark_proto::quoting::{quoted, restore_command};
 use touchmark_proto::sessions::Warning;
 use touchmark_proto::{
-    Author, AuthorKind, Change, Error, ErrorCode, Evidence, FileState, LineCounts, LineRange,
-    Millis, RelPath, SessionId, Version, VersionKind,
+    Author, AuthorKind, Change, Error, ErrorCode, ErrorData, Evidence, FileState, LineCounts,
+    LineRange, Millis, RelPath, SessionId, Version, VersionKind,
 };
 
 /// How the reader's own command is named next to other authors.
 const THIS_COMMAND: &str = "by this command";
+
+/// How the reader's own tool is named that may have made a change.
+pub(super) const A_TOOL: &str = "by one of your tools or by another author";
 
 /// The maximum number of files in one notice.
 pub(super) const FILES: usize = 20;
@@ -47,12 +51,10 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
                 name(session, author.label.as_deref())
             )
         }
-        (AuthorKind::Agent, None) if author.label.as_deref() == Some(THIS_COMMAND) => {
-            THIS_COMMAND.into()
-        }
-        (AuthorKind::Agent, None) => {
-            "while your command ran, by the command or by another author".into()
-        }
+        (AuthorKind::Agent, None) => match &author.label {
+            Some(by) => by.clone(),
+            None => "while your command ran, by the command or by another author".into(),
+        },
         (AuthorKind::User, _) if editors => "by the user".into(),
         (AuthorKind::User, _) => "outside any agent".into(),
         (AuthorKind::Unknown, _) => "by an unknown author while touchmark was not watching".into(),
@@ -61,20 +63,19 @@ fn author(author: &Author, evidence: &[Evidence]) -> String {
 }
 
 /// Removes the reader's own session from a list of authors. Such a change is
-/// not known to be its edit; it was written while its command ran.
-pub(super) fn without_own(authors: &mut [Author], own: &SessionId) {
+/// not known to be its edit: it was written while its command ran, or a tool.
+pub(super) fn without_own(authors: &mut [Author], own: &SessionId, by_command: bool) {
     for author in authors.iter_mut().filter(|author| author.is(own)) {
-        (author.session, author.label) = (None, None);
+        let tool = (!by_command).then(|| A_TOOL.to_owned());
+        (author.session, author.label) = (None, tool);
     }
 }
 
-/// Removes the reader's own session from the authors of a change during its
-/// command, unless it is the only one. With others, it is "this command".
+/// Names the reader's own session "this command" among the authors of a change
+/// during its command.
 pub(super) fn by_this_command(change: &mut Change, own: &SessionId) {
-    if change.changed_by.len() > 1 {
-        for author in change.changed_by.iter_mut().filter(|author| author.is(own)) {
-            (author.session, author.label) = (None, Some(THIS_COMMAND.into()));
-        }
+    for author in change.changed_by.iter_mut().filter(|author| author.is(own)) {
+        (author.session, author.label) = (None, Some(THIS_COMMAND.into()));
     }
 }
 
@@ -97,7 +98,7 @@ pub(super) fn without_backups(changes: &mut Vec<Change>) {
 }
 
 /// Returns a session's label, or its id if it has none.
-fn name(session: &SessionId, label: Option<&str>) -> String {
+pub(super) fn name(session: &SessionId, label: Option<&str>) -> String {
     quoted(label.unwrap_or_else(|| session.as_str()), 80)
 }
 
@@ -110,11 +111,14 @@ fn authors(list: &[Author], evidence: &[Evidence]) -> String {
     }
 }
 
+/// Returns a number of things: `1 file`, `2 files`.
+pub(super) fn count(number: usize, one: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {one}{plural}")
+}
+
 fn lines(counts: LineCounts) -> String {
-    let of = |count: u32, what: &str| {
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{count} line{plural} {what}")
-    };
+    let of = |number: u32, what: &str| format!("{} {what}", count(number as usize, "line"));
     format!(
         "{}, {}",
         of(counts.added, "added"),
@@ -147,18 +151,9 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
         more => format!(" The same holds for {more} more of the files."),
     };
     let sentence = match error.code {
-        ErrorCode::NotRead => format!(
-            "{file} exists and has not been read in this session; read it before changing it."
-        ),
-        ErrorCode::Stale if data.cause.is_some() => {
-            let who = authors(data.changed_by.as_deref().unwrap_or_default(), &[]);
-            let when = data
-                .since
-                .map(|since| format!(" at {}", time(since)))
-                .unwrap_or_default();
-            let what = data.cause.as_deref().unwrap_or_default();
+        ErrorCode::NotRead => {
             format!(
-                "{file} {what} {who}{when} after this session read it. Repeat the call to create it again."
+                "{file} exists and has not been read in this session; read it before changing it."
             )
         }
         ErrorCode::Stale => {
@@ -171,7 +166,7 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
                 .map(|counts| format!(" ({})", lines(counts)))
                 .unwrap_or_default();
             format!(
-                "{file} was changed {who}{when}{size} after this session read it; read it again before changing it."
+                "{file} was changed {who}{when}{size} after you read it; read it again before changing it."
             )
         }
         ErrorCode::Busy => {
@@ -191,6 +186,23 @@ pub(super) fn refusal(error: &Error, counts: Option<LineCounts>) -> Option<Strin
     Some(sentence + &others)
 }
 
+/// Returns why a call is refused on a file that others have removed or moved.
+/// `creates`: the same call would create the file again.
+pub(super) fn gone(data: &ErrorData, creates: bool) -> Option<String> {
+    let who = authors(data.changed_by.as_deref().unwrap_or_default(), &[]);
+    let when = data.since.map(|since| format!(" at {}", time(since)));
+    let then = match creates {
+        true => "Repeat the call to create it again.",
+        false => "This edit has no file: look where its text is now.",
+    };
+    Some(format!(
+        "{} {} {who}{} after you read it. {then}",
+        path(data.path.as_ref()?),
+        data.cause.as_deref()?,
+        when.unwrap_or_default(),
+    ))
+}
+
 /// Returns why a write is refused that would destroy changes, and what these
 /// changes are.
 /// `can_repeat`: the same call would still change the file.
@@ -208,7 +220,7 @@ pub(super) fn would_destroy(
         .map(|counts| format!(" ({})", lines(counts)))
         .unwrap_or_default();
     format!(
-        "{}{size} after this session read it, where this tool would write. {}That counts as read now: {then}.",
+        "{}{size} after you read it, where this tool would write. {}That counts as read now: {then}.",
         changed(file),
         are_now(shown, "\n"),
     )
@@ -225,16 +237,17 @@ pub(super) fn changed_elsewhere(file: &FileState, shown: &Shown) -> String {
 pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
     let name = path(&file.path);
     let (lines, size) = (file.line_count, file.size);
-    let plural = if lines == 1 { "" } else { "s" };
-    let size = format!("{lines} line{plural}, {size} bytes");
+    let size = format!("{}, {size} bytes", count(lines as usize, "line"));
     match shown {
         Some(shown) => format!(
             "{name} exists ({size}) and has not been read in this session. {}\nRead it, or repeat the call to do without.",
             are_now(shown, "")
         ),
-        None => format!(
-            "{name} exists ({size}) and has not been read in this session; read it before changing it."
-        ),
+        None => {
+            format!(
+                "{name} exists ({size}) and has not been read in this session; read it before changing it."
+            )
+        }
     }
 }
 
@@ -243,8 +256,7 @@ pub(super) fn not_read(file: &FileState, shown: Option<&Shown>) -> String {
 pub(super) fn unseen(file: &FileState, count: usize, shown: Option<&Shown>) -> String {
     let name = path(&file.path);
     let are = if count == 1 { "line" } else { "lines" };
-    let what =
-        format!("This tool would remove {count} {are} of {name} that this session has not seen");
+    let what = format!("This tool would remove {count} {are} of {name} that you have not seen");
     match shown {
         Some(shown) => format!(
             "{what}. {}\nRead the file, or repeat the call to do without.",
@@ -322,56 +334,91 @@ pub(super) fn unanswered(at: Millis, refusal: &str) -> String {
 }
 
 /// Returns what others did to files that the session has read; `None` if there
-/// is nothing to report.
-/// `room` is the maximum length of the rows, in bytes.
+/// is nothing to report. `room` is the maximum length of the rows, in bytes. The
+/// second value is the files of which the text has the lines.
 pub(super) fn changes(
     list: &[Change],
+    details: &Details,
     more: bool,
     reset: bool,
     room: usize,
     session: &SessionId,
-) -> Option<String> {
+) -> Option<(String, Vec<RelPath>)> {
     let mut text = String::new();
+    let mut shown = Vec::new();
     if reset {
         text.push_str(
             "touchmark has lost its records: files may have changed without being named here. ",
         );
     }
     if !list.is_empty() {
-        text.push_str("Changed since this session last saw them: ");
-        text.push_str(&listed(list, more, Some((room, session))));
+        text.push_str("Changed since you last saw them: ");
+        text.push_str(&listed(
+            list,
+            details,
+            more,
+            Some((room, session)),
+            &mut shown,
+        ));
     }
-    (!text.is_empty()).then(|| text.trim_end().to_owned())
+    (!text.is_empty()).then(|| (text.trim_end().to_owned(), shown))
 }
 
 /// Returns what changed in files while the session's own command ran. A
 /// command's write cannot be distinguished from a person's save at the same
-/// time (ATTR-6), so the text names both.
-pub(super) fn by_command(list: &[Change], more: bool) -> Option<String> {
-    (!list.is_empty()).then(|| {
-        format!(
-            "Changed while this command ran, by the command or by another author: {}",
-            listed(list, more, None).trim_end()
-        )
-    })
+/// time (ATTR-6), so the text names both. `git` is the command, if it ran git,
+/// with the number of files that changed.
+pub(super) fn by_command(
+    list: &[Change],
+    details: &Details,
+    more: bool,
+    git: Option<(&str, usize)>,
+) -> Option<String> {
+    if list.is_empty() {
+        return None;
+    }
+    let rows = listed(list, details, more, None, &mut Vec::new());
+    let what = match git {
+        Some((git, count)) => {
+            let files = if count == 1 && !more { "file" } else { "files" };
+            let least = if more { "more than " } else { "" };
+            format!("Your {git}, or another author at that time, changed {least}{count} {files}")
+        }
+        None => "Changed while this command ran, by the command or by another author".to_owned(),
+    };
+    Some(format!("{what}: {}", rows.trim_end()))
 }
 
 /// Lists changes. Those during the session's own command are not limited by a
 /// turn's room.
-fn listed(list: &[Change], more: bool, limit: Option<(usize, &SessionId)>) -> String {
+fn listed(
+    list: &[Change],
+    details: &Details,
+    more: bool,
+    limit: Option<(usize, &SessionId)>,
+    shown: &mut Vec<RelPath>,
+) -> String {
     // A row that does not fit is left out as a whole: a cut name would lack its
     // closing quote.
     let mut room = limit.map_or(NOTICE, |(room, _)| room);
     let own = limit.is_none();
-    let rows = list.iter().take(FILES);
-    let rows = rows.map(|change| (change.lost.is_some(), row(change, own)));
-    // A loss is always told.
-    let rows = rows.filter(|(is_lost, row)| {
-        let fits = row.len() <= room || (*is_lost && limit.is_some());
-        room = room.saturating_sub(row.len());
-        fits
-    });
-    let rows: Vec<String> = rows.map(|(_, row)| row).collect();
+    let mut rows: Vec<String> = Vec::new();
+    for change in list.iter().take(FILES) {
+        let long = details.lines.get(&change.path);
+        let long = long.map(|lines| row(change, details, own, &lines.text));
+        let row = match long.filter(|row| row.len() <= room) {
+            Some(row) => {
+                shown.push(change.path.clone());
+                row
+            }
+            None => row(change, details, own, ""),
+        };
+        // A loss is always told.
+        if row.len() <= room || (change.lost.is_some() && limit.is_some()) {
+            room = room.saturating_sub(row.len());
+            rows.push(row);
+        }
+    }
     let mut text = rows.join("; ");
     if !rows.is_empty() {
         text.push_str(". ");
@@ -411,10 +458,12 @@ fn back(lost: &Version) -> String {
         Some(true) => None,
         _ => restore_command(&lost.path, lost.clock),
     };
-    command.map_or_else(String::new, |command| format!("; `{command}` restores it"))
+    command.map_or_else(String::new, |command| {
+        format!("; `{command}` puts them back")
+    })
 }
 
-fn row(change: &Change, own: bool) -> String {
+fn row(change: &Change, details: &Details, own: bool, now: &str) -> String {
     let file = path(&change.path);
     let who = authors(&change.changed_by, &change.evidence);
     if let Some(lost) = &change.lost {
@@ -422,7 +471,7 @@ fn row(change: &Change, own: bool) -> String {
         // determined.
         if lost.candidates.is_some() {
             return format!(
-                "{file} (changed {who} or by a tool of this session that was under way, and then overwritten by this session unseen{})",
+                "{file} (lines written {who}, or by a tool of this session that was under way, were overwritten by this session unseen{})",
                 back(lost)
             );
         }
@@ -432,7 +481,7 @@ fn row(change: &Change, own: bool) -> String {
             );
         }
         return format!(
-            "{file} (a version made {who} was overwritten by this session unseen{})",
+            "{file} (lines written {who} were overwritten by this session unseen{})",
             back(lost)
         );
     }
@@ -444,7 +493,10 @@ fn row(change: &Change, own: bool) -> String {
         };
     }
     let what = match change.kind {
-        VersionKind::Deleted => "deleted".to_owned(),
+        VersionKind::Deleted => match details.gone.get(&change.path) {
+            Some(to) => format!("moved to {}", path(to)),
+            None => "deleted".to_owned(),
+        },
         VersionKind::Created => "created".to_owned(),
         VersionKind::Modified if change.versions > 2 => {
             format!("modified {} times", change.versions)
@@ -462,9 +514,13 @@ fn row(change: &Change, own: bool) -> String {
         Some(back) => format!(", and your edit{} was taken back", of_lines(back)),
         None => String::new(),
     };
+    let now = match now.is_empty() {
+        true => String::new(),
+        false => format!(", now:{now}\n"),
+    };
     match own && change.evidence == [Evidence::Command] {
-        true => format!("{file} ({what}{size}{back})"),
-        false => format!("{file} ({what} {who}{size}{back})"),
+        true => format!("{file} ({what}{size}{back}{now})"),
+        false => format!("{file} ({what} {who}{size}{back}{now})"),
     }
 }
 
@@ -521,7 +577,7 @@ pub(super) fn warning(warning: &Warning) -> String {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use touchmark_proto::{Clock, ErrorData, Hash};
+    use touchmark_proto::{Clock, Hash};
 
     use super::*;
 
@@ -539,7 +595,7 @@ mod tests {
         };
         assert_eq!(
             refusal(&stale, Some(counts)).unwrap(),
-            "\"src/a.rs\" was changed outside any agent (1 line added, 2 lines removed) after this session read it; read it again before changing it."
+            "\"src/a.rs\" was changed outside any agent (1 line added, 2 lines removed) after you read it; read it again before changing it."
         );
         assert_eq!(
             refusal(&Error::new(ErrorCode::Storage, "").with(data), None),
@@ -570,15 +626,20 @@ mod tests {
         long.kind = VersionKind::Renamed;
         long.changed_by = vec![Author::agent(SessionId::new(&"a".repeat(99)).unwrap()); 4];
         let session = SessionId::new("s").unwrap();
-        let text = changes(&vec![long; 1_000], false, true, 2_000, &session).unwrap();
+        let none = Details::default();
+        let told = |list: &[Change]| {
+            let told = changes(list, &none, false, true, 2_000, &session);
+            told.unwrap().0
+        };
+        let text = told(&vec![long; 1_000]);
         assert!(text.len() <= 2_300, "{}", text.len());
         assert!(text.matches('"').count().is_multiple_of(2), "{text}");
-        let text = changes(&vec![change; 1_000], false, true, 2_000, &session).unwrap();
+        let text = told(&vec![change; 1_000]);
         assert!(
             text.ends_with("more files have changed. `touchmark modified --session s` lists them."),
             "{text}"
         );
-        assert_eq!(changes(&[], false, false, 0, &session), None);
+        assert_eq!(changes(&[], &none, false, false, 0, &session), None);
     }
 
     #[test]
@@ -610,7 +671,7 @@ mod tests {
         let told = |version: &Version| format!("x{}", back(version));
         assert_eq!(
             told(&lost("src/a.rs", None)),
-            "x; `touchmark restore \"src/a.rs@17\"` restores it"
+            "x; `touchmark restore \"src/a.rs@17\" --missing` puts them back"
         );
         // The first was never read, so it is not stored; the second has a name
         // that cannot be part of a command.
@@ -637,18 +698,21 @@ mod tests {
             reverted_lines: None,
         };
         assert_eq!(
-            row(&change, false),
+            row(&change, &Details::default(), false, ""),
             "\"a.rs\" (your edit was taken back by the user)"
         );
         let lines = [(10, 14), (20, 20)].map(|(start, end)| LineRange { start, end });
         change.reverted_lines = Some(lines.into());
         assert_eq!(
-            row(&change, false),
+            row(&change, &Details::default(), false, ""),
             "\"a.rs\" (your edit of lines 10-14, 20 was taken back by the user)"
         );
         change.evidence = vec![Evidence::Editor, Evidence::Unmarked];
         change.reverts = None;
         change.reverted_lines = None;
-        assert_eq!(row(&change, false), "\"a.rs\" (modified outside any agent)");
+        assert_eq!(
+            row(&change, &Details::default(), false, ""),
+            "\"a.rs\" (modified outside any agent)"
+        );
     }
 }

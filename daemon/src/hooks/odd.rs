@@ -2,6 +2,7 @@
 //! each kind, and a count of all in `stats`.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use touchmark_engine::Input;
@@ -32,18 +33,23 @@ impl Said {
 /// Logs and counts something in an agent's event that was not understood.
 pub(super) fn heard(daemon: &DaemonHandle, agent: &Agent, session: Option<SessionId>, odd: &Odd) {
     if daemon.memory.odd.is_news(agent.name, odd) {
-        let what = match odd {
-            Odd::NoEvent => "an event without a name".to_owned(),
-            Odd::Event(name) => format!("the event {} is not known", quoted(name, NAME)),
-            Odd::Tool(name) => format!("the tool {} is not known", quoted(name, NAME)),
-            Odd::Field(of, field) => format!("{of} has no {field}, or one of another type"),
-        };
         tracing::warn!(
-            "a hook of {} is not understood: {what}; further ones are only counted (`touchmark stats`)",
+            "a hook of {} is not understood: {odd}; further ones are only counted (`touchmark stats`)",
             agent.name
         );
     }
     daemon.cx.inside.feed(Input::HookNotUnderstood { session });
+}
+
+impl fmt::Display for Odd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEvent => write!(f, "an event without a name"),
+            Self::Event(name) => write!(f, "the event {} is not known", quoted(name, NAME)),
+            Self::Tool(name) => write!(f, "the tool {} is not known", quoted(name, NAME)),
+            Self::Field(of, field) => write!(f, "{of} has no {field}, or one of another type"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! What each event does, in the same way for all agents.
 
+mod commands;
+mod described;
 mod formatted;
 mod gate;
-mod gone;
 mod late;
+mod others;
 mod prints;
 mod reads;
 mod taken_back;
@@ -15,24 +17,20 @@ mod writes;
 mod written;
 
 use touchmark_engine::Input;
-use touchmark_engine::text::tokens;
 use touchmark_proto::changes::{Ack, ModifiedAck, ModifiedTake, ModifiedTaken};
 use touchmark_proto::checkpoints::WarningTake;
-use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::edits::EditAbort;
-use touchmark_proto::files::FileMention;
 use touchmark_proto::sessions::{SessionClose, SessionCompacted, SessionOpen, Warning};
-use touchmark_proto::{Change, ClientPath, Error, Hash, Request, SessionId, State};
+use touchmark_proto::{Change, ClientPath, Error, Request, SessionId, State};
 
 use super::daemon_handle::DaemonHandle;
+use super::details::Details;
 use super::happened::{Happened, Tool, Verdict, What};
-use super::memory::{Call, InDenial};
-use super::{notice, running};
+use super::memory::Call;
+use super::{allowed, notice, running, whose};
 
 pub(super) use late::{make_up, with_late};
-
-/// The maximum length of the command that is a window's label, in bytes.
-const LABEL: usize = 200;
+pub(super) use others::by_commands;
 
 /// The beginning of the acknowledgement of a denial that has shown lines.
 const DENIAL: &str = "denial ";
@@ -46,6 +44,8 @@ pub(super) struct Outcome {
     pub(super) ack: Option<String>,
     /// The requests that revert what was begun.
     pub(super) undo: Vec<Request>,
+    /// A text for the agent's user; `None` if there is none.
+    pub(super) shown: Option<String>,
 }
 
 impl From<Verdict> for Outcome {
@@ -57,20 +57,39 @@ impl From<Verdict> for Outcome {
     }
 }
 
+impl Outcome {
+    /// Adds a text for the model that needs no acknowledgement.
+    fn tell_too(&mut self, text: String) {
+        self.verdict = match std::mem::take(&mut self.verdict) {
+            Verdict::Nothing => Verdict::Tell(text),
+            Verdict::Tell(before) => Verdict::Tell(format!("{before}\n{text}")),
+            other => other,
+        };
+    }
+}
+
 /// Texts for the model, and what is acknowledged once they were delivered.
 #[derive(Debug, Default)]
 struct Told {
     texts: Vec<String>,
     cursor: Option<String>,
     warned: bool,
+    /// Whether the texts name the session's own label.
+    labelled: bool,
+    /// The numbers under which the lines in the texts are remembered.
+    shown: Vec<u64>,
+    /// A text for the agent's user; `None` if there is none.
+    for_user: Option<String>,
 }
 
 impl Told {
     fn ack(&self, session: &SessionId) -> Option<String> {
         (self.warned || self.cursor.is_some()).then(|| {
             let warned = if self.warned { "w" } else { "-" };
+            let labelled = if self.labelled { "l" } else { "" };
+            let shown: String = self.shown.iter().map(|n| format!(",{n}")).collect();
             let cursor = self.cursor.as_deref().unwrap_or("-");
-            format!("{warned} {cursor} {session}")
+            format!("{warned}{labelled}{shown} {cursor} {session}")
         })
     }
 
@@ -83,6 +102,7 @@ impl Told {
             verdict: Verdict::Tell(self.texts.join("\n")),
             ack,
             undo: Vec::new(),
+            shown: self.for_user,
         }
     }
 }
@@ -102,6 +122,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
     // What a tool did takes effect however late. Only what happens before a
     // tool runs has no effect any more once the agent has continued.
     let leisure = daemon.at_leisure();
+    let patience = daemon.left();
     let daemon = match what {
         What::Before { .. } => daemon,
         _ => &leisure,
@@ -155,7 +176,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             if !kept {
                 compacted(daemon, &session).await;
             }
-            tell(daemon, &session, warning, can_tell, held).await
+            tell(daemon, &session, warning, can_tell, held, true).await
         }
         What::Prompt { id, text } => {
             abort_left(daemon, &session, &standing).await;
@@ -163,16 +184,23 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             turns::checkpoint(daemon, &session, &standing, id, &text).await;
             turns::mentions(daemon, &session, cwd, &text).await;
             worktrees::turn(daemon, &session).await;
-            tell(daemon, &session, warning, can_tell, held).await
+            let mut outcome = tell(daemon, &session, warning, can_tell, held, true).await;
+            if can_tell
+                && standing.checkpoints == 0
+                && let Some(text) = others::at_work(daemon, &session).await
+            {
+                outcome.tell_too(text);
+            }
+            outcome
         }
-        What::ChildStart => tell(daemon, &session, warning, can_tell, held).await,
+        What::ChildStart => tell(daemon, &session, warning, can_tell, held, true).await,
         What::BatchEnd => {
             // Each tool that ran has reported its own end before this event.
             // Edits and windows that are still open belong to tools that were
             // declined.
             never_ran(daemon, &session, &standing, |_| true).await;
             formatted::find(daemon, &session, false).await;
-            tell(daemon, &session, warning, can_tell, held).await
+            tell(daemon, &session, warning, can_tell, held, false).await
         }
         What::Before { call, tool } => match tool {
             Tool::Read(reading) => {
@@ -181,9 +209,15 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             }
             Tool::Write { name, files } => {
                 formatted::find(daemon, &session, false).await;
-                writes::begin(daemon, &session, cwd, &call, &name, &files).await
+                let wanted = allowed::wanted(daemon, &session, cwd, &files).await;
+                let handle = wanted.handle(daemon);
+                let mut outcome = writes::begin(&handle, &session, cwd, &call, &name, &files).await;
+                wanted.settle(daemon, &session, &mut outcome.verdict);
+                outcome
             }
-            Tool::Shell { command } => before_command(daemon, &session, cwd, &call, &command).await,
+            Tool::Shell { command } => {
+                commands::begin(daemon, &session, cwd, &call, &command).await
+            }
             Tool::Other => Outcome::default(),
         },
         What::After {
@@ -212,8 +246,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 }
                 Tool::Shell { command } => {
                     prints::after(daemon, &session, cwd, &call, &command, &output).await;
-                    told.texts
-                        .extend(end_command(daemon, &session, &call).await);
+                    commands::end(daemon, &session, &call, patience, &mut told).await;
                 }
                 Tool::Other => {}
             }
@@ -237,8 +270,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                 // A command that ends with an error has printed as well.
                 Tool::Shell { command } => {
                     prints::after(daemon, &session, cwd, &call, &command, &output).await;
-                    told.texts
-                        .extend(end_command(daemon, &session, &call).await);
+                    commands::end(daemon, &session, &call, patience, &mut told).await;
                 }
                 Tool::Read(_) | Tool::Other => {}
             }
@@ -270,7 +302,7 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
             Outcome::default()
         }
         What::Attached { path, content } => {
-            attached(daemon, &session, cwd, &path, content.as_deref()).await;
+            turns::attach(daemon, &session, cwd, &path, content.as_deref()).await;
             Outcome::default()
         }
         What::ModelUsed | What::Nothing => Outcome::default(),
@@ -283,15 +315,7 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     let wrong = || Error::invalid("`ack` is not one that a hook's answer named");
     if let Some(number) = ack.strip_prefix(DENIAL) {
         let number = number.parse().map_err(|_| wrong())?;
-        if let Some(InDenial {
-            session,
-            path,
-            hash,
-            lines,
-        }) = daemon.memory.denied(number)
-        {
-            reads::seen(daemon, &session, &path, hash, &lines).await;
-        }
+        reads::shown(daemon, number).await;
         return Ok(());
     }
     // The token begins with the number of late texts that the answer contained,
@@ -308,6 +332,8 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
         return Err(wrong());
     };
     let session = SessionId::new(session).map_err(|_| wrong())?;
+    let mut noticed = warned.split(',');
+    let warned = noticed.next().unwrap_or_default();
     if let Ok(count) = late
         && let Ok(count) = usize::try_from(count)
     {
@@ -326,24 +352,35 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
         };
         daemon.ask(ack).await?;
     }
-    if warned == "w" {
+    for number in noticed {
+        reads::shown(daemon, number.parse().map_err(|_| wrong())?).await;
+    }
+    if warned.ends_with('l') {
+        daemon.memory.told_label(&session);
+    }
+    if warned.starts_with('w') {
         daemon.ask(WarningTake { session }).await?;
     }
     Ok(())
 }
 
-/// Returns the pending warning and the changes by others, as an outcome.
+/// Returns the pending warning and the changes by others, as an outcome. With
+/// `names`, the session is told its own label if it was not yet.
 async fn tell(
     daemon: &DaemonHandle,
     session: &SessionId,
     warning: Option<Warning>,
     can_tell: bool,
     held: Vec<Change>,
+    names: bool,
 ) -> Outcome {
     if !can_tell {
         return Outcome::default();
     }
-    let mut told = Told::default();
+    let mut told = Told {
+        labelled: names,
+        ..Told::default()
+    };
     if let Some(warning) = warning {
         told.texts.push(notice::warning(&warning));
         told.warned = true;
@@ -358,7 +395,7 @@ async fn changed(
     daemon: &DaemonHandle,
     session: &SessionId,
     paths: Option<Vec<ClientPath>>,
-) -> Option<ModifiedTaken> {
+) -> Option<(ModifiedTaken, Details)> {
     let take = ModifiedTake {
         ack: Ack::Explicit,
         paths,
@@ -366,17 +403,16 @@ async fn changed(
         ..ModifiedTake::new(session.clone())
     };
     let mut taken = daemon.ask(take).await.ok()?;
-    for change in &mut taken.changes {
-        notice::without_own(&mut change.changed_by, session);
-    }
+    let details = described::of(daemon, session, &taken.changes).await;
+    whose::name_for(&mut taken.changes, session, &details);
     taken_back::note(daemon, session, &taken).await;
-    Some(taken)
+    Some((taken, details))
 }
 
 /// Returns the acknowledgement of a denial that reports what others did to this
 /// file, so that no notice reports it a second time.
 async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> Option<String> {
-    let taken = changed(daemon, session, Some(vec![path])).await?;
+    let (taken, _) = changed(daemon, session, Some(vec![path])).await?;
     let told = Told {
         cursor: (!taken.changes.is_empty() && taken.reset != Some(true)).then_some(taken.cursor),
         ..Told::default()
@@ -386,12 +422,16 @@ async fn said(daemon: &DaemonHandle, session: &SessionId, path: ClientPath) -> O
 
 /// Adds one notice of the changes by others, of each file once in a turn.
 async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told, held: Vec<Change>) {
+    let names = std::mem::take(&mut told.labelled);
     taken_back::find_put_back(daemon, session).await;
-    let Some(mut taken) = changed(daemon, session, None).await else {
+    let Some((mut taken, mut details)) = changed(daemon, session, None).await else {
         return;
     };
     let is_reset = taken.reset == Some(true);
     notice::without_backups(&mut taken.changes);
+    if taken_back::by_undo(daemon, session, &mut taken).await {
+        return;
+    }
     let is_news = |change: &Change| daemon.memory.notices().is_news(session, change);
     let news = taken.changes.iter().filter(|change| is_news(change));
     let news: Vec<ClientPath> = news.map(|change| ClientPath::from(&change.path)).collect();
@@ -403,7 +443,10 @@ async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told, held:
         let Some(only) = changed(daemon, session, Some(news)).await else {
             return;
         };
-        taken = only;
+        (taken, details) = only;
+        if taken_back::by_undo(daemon, session, &mut taken).await {
+            return;
+        }
     }
     for change in held {
         let listed = taken.changes.iter().any(|one| one.path == change.path);
@@ -415,10 +458,19 @@ async fn take(daemon: &DaemonHandle, session: &SessionId, told: &mut Told, held:
     }
     let more = taken.more == Some(true);
     let room = daemon.memory.notices().room(session);
-    if let Some(text) = notice::changes(&taken.changes, more, is_reset, room, session) {
+    described::add_lines(&mut details, daemon, session, &taken.changes).await;
+    let text = notice::changes(&taken.changes, &details, more, is_reset, room, session);
+    if let Some((text, shown)) = text {
         let changes = &taken.changes;
         daemon.memory.notices().send(session, changes, text.len());
-        told.texts.push(text);
+        let own = details.label.take();
+        let own = own.filter(|_| names && !daemon.memory.knows_label(session));
+        told.labelled = own.is_some();
+        told.shown = described::remember(&mut details, &daemon.memory, session, changes, &shown);
+        told.texts.push(match own {
+            Some(label) => format!("{text} {}", whose::own_label(&label)),
+            None => text,
+        });
         told.cursor = Some(taken.cursor);
     }
 }
@@ -428,51 +480,6 @@ async fn compacted(daemon: &DaemonHandle, session: &SessionId) {
     let _nothing_read = daemon.ask(ask).await;
 }
 
-/// Opens a window for a command, and reads the files that it may print.
-async fn before_command(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    cwd: Option<&std::path::Path>,
-    call: &str,
-    command: &str,
-) -> Outcome {
-    let begin = CommandBegin::new(session.clone())
-        .label(cut(&tokens::masked(command), LABEL))
-        .call_id(call)
-        .scope(CommandScope::Workspace);
-    let label = begin.label.clone();
-    let Ok(begun) = daemon.ask(begin).await else {
-        return Outcome::default();
-    };
-    running::await_begin(daemon, session, call, &begun.command, label);
-    prints::before(daemon, session, cwd, call, command).await;
-    Outcome {
-        undo: vec![Request::CommandEnd(
-            CommandEnd::new().session(session.clone()).call_id(call),
-        )],
-        ..Outcome::default()
-    }
-}
-
-/// Ends a window. Returns what was changed in it, which is reported nowhere
-/// else (MOD-1).
-async fn end_command(daemon: &DaemonHandle, session: &SessionId, call: &str) -> Option<String> {
-    running::came_back(daemon, session, call).await;
-    let end = CommandEnd::new().session(session.clone()).call_id(call);
-    let mut ended = daemon.ask(end).await.ok()?;
-    for change in &mut ended.changes {
-        notice::by_this_command(change, session);
-    }
-    daemon
-        .memory
-        .notices()
-        .of_command(session, &mut ended.changes);
-    if let Some(row) = &ended.command {
-        worktrees::command(daemon, session, row);
-    }
-    notice::by_command(&ended.changes, ended.more == Some(true))
-}
-
 async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
     let abort = EditAbort::new().session(session.clone()).call_id(call);
     let _ended_already = daemon.ask(abort).await;
@@ -480,7 +487,7 @@ async fn abort(daemon: &DaemonHandle, session: &SessionId, call: &str) {
 
 /// Ends the edits and windows of tools that never returned, when the turn ends
 /// or the next begins.
-async fn abort_left(
+pub(super) async fn abort_left(
     daemon: &DaemonHandle,
     session: &SessionId,
     standing: &crate::standing::Standing,
@@ -522,38 +529,6 @@ async fn never_ran(
             command: window.clone(),
         });
     }
-}
-
-/// Ends what an agent's tools had begun, since its process has ended (HOOK-3).
-pub(super) async fn agent_ended(daemon: &DaemonHandle, session: &SessionId) {
-    daemon.memory.turn(&daemon.cx.inside, session, false);
-    let standing = daemon.standing(session).await;
-    abort_left(daemon, session, &standing).await;
-}
-
-/// A file's content is sent to the model without a tool. It counts as seen if
-/// it is the file's current content; otherwise the file is only mentioned.
-async fn attached(
-    daemon: &DaemonHandle,
-    session: &SessionId,
-    cwd: Option<&std::path::Path>,
-    path: &str,
-    content: Option<&str>,
-) {
-    let Some(path) = daemon.place(cwd, path).await else {
-        return;
-    };
-    let Some(now) = reads::look(daemon, session, &path).await else {
-        return;
-    };
-    let hash = content
-        .map(|content| Hash::of(content.as_bytes()))
-        .filter(|hash| *hash == now.hash);
-    let mention = FileMention {
-        hash,
-        ..FileMention::new(session.clone(), path)
-    };
-    let _not_a_file = daemon.ask(mention).await;
 }
 
 /// Splits the digits off the beginning of a text.

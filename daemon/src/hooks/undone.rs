@@ -41,6 +41,9 @@ pub(crate) struct Undone {
     /// By the number of the undo or redo.
     notices: BTreeMap<(SessionId, u64), Notice>,
     edits: VecDeque<TakenBack>,
+    /// The contents that undos and redos left, of which a session is told by
+    /// their notices.
+    left: VecDeque<(SessionId, RelPath, Option<Hash>)>,
 }
 
 impl Undone {
@@ -95,6 +98,25 @@ impl Undone {
                 (*undo, notice.text.clone())
             })
             .collect()
+    }
+
+    /// Notes the content that an undo or a redo of a session's changes left.
+    pub(crate) fn leave(&mut self, session: &SessionId, path: &RelPath, content: Option<Hash>) {
+        self.left
+            .push_back((session.clone(), path.clone(), content));
+        if self.left.len() > EDITS {
+            self.left.pop_front();
+        }
+    }
+
+    /// Returns the contents that undos and redos of a session's changes left.
+    pub(super) fn left(&self, session: &SessionId) -> BTreeMap<RelPath, Vec<Option<Hash>>> {
+        let mut left: BTreeMap<RelPath, Vec<Option<Hash>>> = BTreeMap::new();
+        let own = self.left.iter().filter(|(whose, ..)| whose == session);
+        for (_, path, content) in own {
+            left.entry(path.clone()).or_default().push(*content);
+        }
+        left
     }
 
     /// Notes that a session's edit was taken back, and that an answer says so.

@@ -11,6 +11,7 @@ use touchmark_proto::{
     COMMON_ERRORS, ConnectionId, Error, ErrorCode, Millis, Reply, Request, RequestId,
 };
 
+use super::fair::Fair;
 use super::subscriptions::Subscriptions;
 use crate::life::Lock;
 use crate::socket::{Hub, Listener, Peer};
@@ -50,6 +51,8 @@ pub(super) struct Clients {
     pub(super) hub: Arc<Hub>,
     pub(super) peers: HashMap<ConnectionId, Arc<Peer>>,
     last_connection: u64,
+    /// Requests that were not taken yet.
+    pub(super) waiting: Fair,
     /// Requests in the engine or in the outbox that are not answered yet.
     pub(super) asked: HashMap<RequestId, Asked>,
     /// Those of them that tasks have made.
@@ -81,6 +84,7 @@ impl Clients {
             hub: Arc::new(hub),
             peers: HashMap::new(),
             last_connection: 0,
+            waiting: Fair::default(),
             asked: HashMap::new(),
             calls: HashMap::new(),
             begun: HashMap::new(),

@@ -49,19 +49,13 @@ impl Daemon {
         let deadline = Instant::now() + PATIENCE;
         self.parts.searches.end();
         self.clients.end_calls();
+        for event in self.clients.waiting.drain() {
+            self.refuse(event);
+        }
         self.close_turn();
         while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
             match timeout_at(deadline, events.recv()).await {
-                // New requests are refused.
-                Ok(Some(Event::Ask {
-                    request,
-                    connection,
-                    ask,
-                    until,
-                })) => {
-                    let asked = Asked::new(connection, &ask, until);
-                    self.clients.answer(asked, request, Err(ending()));
-                }
+                Ok(Some(event @ Event::Ask { .. })) => self.refuse(event),
                 // Results of writes and reads in progress still count.
                 Ok(Some(
                     event @ (Event::Store(_)
@@ -128,6 +122,22 @@ impl Daemon {
         drop(clients.lock);
         failpoint::pass("end: the lock is gone");
         None
+    }
+
+    /// Refuses a request, since the daemon ends. Takes any other event.
+    pub(super) fn refuse(&mut self, event: Event) {
+        match event {
+            Event::Ask {
+                request,
+                connection,
+                ask,
+                until,
+            } => {
+                let asked = Asked::new(connection, &ask, until);
+                self.clients.answer(asked, request, Err(ending()));
+            }
+            event => self.take(event),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use touchmark_proto::daemon::{
     Counters, Degraded, Done, Initialize, Initialized, KeptContents, Program, StatusReport,
     StoreStatus, Subscribe, Unsubscribe,
 };
+use touchmark_proto::off::OffReport;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, RequestId};
 
 use super::Daemon;
@@ -13,6 +14,7 @@ use super::replay;
 use super::say::Say;
 use super::subscriptions::Subscription;
 use crate::event::Event;
+use crate::off;
 use crate::system::proc;
 
 /// The daemon's version.
@@ -123,6 +125,17 @@ impl Daemon {
             open_commands: counts.open_commands,
             subscriptions: self.clients.subscriptions.len() as u64,
             private_bytes: memory.private,
+            off: Some(self.off_report()),
+        }
+    }
+
+    fn off_report(&self) -> OffReport {
+        let (places, now) = (&self.options.places, self.workspace.time.now());
+        let listed = &self.options.config.off;
+        let off = off::off_with(places, &self.options.workspace, listed, now);
+        OffReport {
+            allowed: self.parts.memory.allowed(now),
+            ..off::report(places, off, now)
         }
     }
 

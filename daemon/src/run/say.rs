@@ -122,7 +122,10 @@ impl Daemon {
                         self.undo_unheard(Some(answer));
                         Err(storage(cause))
                     }
-                    (Ok(answer), _) => Ok(self.storage.contents().fill(*answer)),
+                    (Ok(answer), _) => {
+                        let state = self.engine.state();
+                        Ok(self.storage.contents().fill(*answer, state))
+                    }
                     (Err(error), _) => Err(error),
                 };
                 self.clients.answer(asked, request, outcome);
@@ -216,7 +219,9 @@ impl Daemon {
                 for version in &mut versions.versions {
                     version.path = named.clone();
                 }
-                Ok(self.labelled(Reply::FileHistory(versions)))
+                let answer = Reply::FileHistory(versions).into();
+                let reply = Contents::new(Some(log)).fill(answer, self.engine.state());
+                Ok(self.labelled(reply))
             }
             Recall::Since {
                 after,
@@ -233,7 +238,7 @@ impl Daemon {
                 let records = log.versions_after(after)?;
                 let answer =
                     recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
-                let reply = Contents::new(Some(log)).fill(answer);
+                let reply = Contents::new(Some(log)).fill(answer, self.engine.state());
                 Ok(self.labelled(reply))
             }
         }
@@ -291,10 +296,13 @@ impl Daemon {
         {
             return;
         }
+        let state = self.engine.state();
+        if let Happening::Version { version, .. } = &mut happening {
+            self.storage.contents().mark(version, state);
+        }
         if let Some((old, new)) = lines {
             count_lines(&mut happening, old, new, &mut self.storage.contents());
         }
-        let state = self.engine.state();
         for (subscription, connection) in self.clients.subscriptions.wanting(&happening, state) {
             if let Some(peer) = self.clients.peers.get(&connection) {
                 peer.event(Notification {

@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::hooks;
 use crate::inside::Inside;
 use crate::standing::Standing;
+use crate::system::proc;
 
 impl Daemon {
     /// Answers a request in a separate task.
@@ -26,7 +27,26 @@ impl Daemon {
         };
         cx.standing = session.map(|session| Standing::of(self.engine.state(), &session));
         let (parts, events) = (Arc::clone(&self.parts), self.events.clone());
+        let peer = self.clients.peers.get(&cx.client);
+        // A hook's task begins at once: its standing is that of this moment.
+        let tasks = peer.filter(|_| cx.standing.is_none());
+        let tasks = tasks.map(|peer| Arc::clone(&peer.tasks));
         tokio::spawn(async move {
+            let permit = match tasks {
+                Some(tasks) => Some(tasks.acquire_owned().await),
+                None => None,
+            };
+            // The connection has ended before the task began: nothing reads
+            // the answer.
+            if matches!(permit, Some(Err(_))) {
+                let error = Error::new(ErrorCode::ShuttingDown, "the client has gone");
+                let _loop_has_ended = events.send(Event::Answered {
+                    request,
+                    outcome: Err(error),
+                    undo: Vec::new(),
+                });
+                return;
+            }
             // The client receives an answer even if the request makes the task
             // panic.
             let answered = AssertUnwindSafe(answer(cx, &parts, ask)).catch_unwind();
@@ -74,6 +94,27 @@ impl Daemon {
             connection: self.clients.new_connection(),
             until: None,
         }
+    }
+
+    /// Waits for the end of a process, which arrives as an event, without
+    /// polling (LIFE-3).
+    pub(super) fn await_process(&mut self, pid: u32) {
+        if !self.clients.processes.insert(pid) {
+            return;
+        }
+        let events = self.events.clone();
+        let ended = proc::process_end(pid);
+        tokio::spawn(async move {
+            let ended = ended
+                .await
+                // The window then ends by its deadline or, if bound, with its
+                // connection.
+                .inspect_err(|error| {
+                    tracing::warn!("the end of process {pid} will not be seen: {error}");
+                })
+                .is_ok();
+            let _loop_has_ended = events.send(Event::Process { pid, ended });
+        });
     }
 
     /// Looks in the background whether git brought the queued versions (HIST-8).

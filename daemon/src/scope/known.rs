@@ -413,7 +413,6 @@ fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
         prefixes: Vec::new(),
         bytes: false,
         keep,
-        whole: true,
     };
     let Report { outcome, keep, .. } = visit.read_whole(&order);
     let Found::File(content) = outcome.found else {

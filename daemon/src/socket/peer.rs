@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use touchmark_proto::codec::{Encoder, MessageId, ServerMessage};
 use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
@@ -28,6 +28,10 @@ pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// The number of unanswered requests from which no further request is read.
 pub const MAX_IN_FLIGHT: usize = 256;
 
+/// The number of tasks that answer requests of one connection at the same time.
+/// Each may open the store and start threads.
+const TASKS: usize = 16;
+
 /// The maximum capacity in bytes that an emptied buffer keeps.
 const KEPT_CAPACITY: usize = 16 << 10;
 
@@ -39,6 +43,9 @@ pub struct Peer {
     pub(super) stream: Stream,
     /// Wakes the connection's task when there is something to do.
     pub(super) wake: Notify,
+    /// The tasks that may answer its requests at the same time. Closed once the
+    /// connection has ended.
+    pub(crate) tasks: Arc<Semaphore>,
     outgoing: Mutex<Outgoing>,
 }
 
@@ -105,6 +112,7 @@ impl Peer {
             id,
             stream,
             wake: Notify::new(),
+            tasks: Arc::new(Semaphore::new(TASKS)),
             outgoing: Mutex::default(),
         }
     }

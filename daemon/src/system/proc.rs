@@ -130,9 +130,21 @@ pub(crate) fn runs_this_program(pid: u32) -> bool {
     program(&pid.to_string()).is_some_and(|its| Some(its) == program("self"))
 }
 
-/// Returns whether a variable of a process's environment has this value; false
-/// if the process belongs to another user.
-pub(crate) fn environment_says(pid: u32, value: &str) -> bool {
+/// Returns the program and the arguments of a process; empty if there is no such
+/// process.
+pub(crate) fn command_line(pid: u32) -> Vec<String> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = line.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    words
+        .map(|word| word.into_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// Returns the environment with which a process was started, as the system has
+/// it: each variable ends with a null byte. Empty if the process belongs to
+/// another user.
+pub(crate) fn environment(pid: u32) -> Vec<u8> {
     let read = || fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let mut all = read();
     // The environment is empty for the moment in which the process executes
@@ -144,6 +156,13 @@ pub(crate) fn environment_says(pid: u32, value: &str) -> bool {
         std::thread::sleep(Duration::from_millis(2));
         all = read();
     }
+    all
+}
+
+/// Returns whether a variable of a process's environment has this value; false
+/// if the process belongs to another user.
+pub(crate) fn environment_says(pid: u32, value: &str) -> bool {
+    let all = environment(pid);
     let mut variables = all.split(|byte| *byte == 0);
     variables.any(|variable| {
         let equals = variable.iter().position(|byte| *byte == b'=');

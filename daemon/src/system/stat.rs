@@ -30,9 +30,11 @@ pub(crate) fn mode(stat: &rustix::fs::Stat) -> Option<FileMode> {
 }
 
 /// Returns when an open file or a link was modified, in milliseconds since
-/// 1970.
+/// 1970; 0 before 1970. A file may have any time: some file systems store 2^63
+/// seconds.
 pub(crate) fn modified_ms(found: &std::fs::Metadata) -> u64 {
-    let ms = found.mtime().saturating_mul(1_000) + found.mtime_nsec() / 1_000_000;
+    let whole = found.mtime().saturating_mul(1_000);
+    let ms = whole.saturating_add(found.mtime_nsec() / 1_000_000);
     u64::try_from(ms).unwrap_or(0)
 }
 

@@ -212,6 +212,8 @@ fn tel_5_other_facts_have_one_record_or_none() {
         path: path(),
         version: 2,
         by: 3,
+        seen: Vec::new(),
+        lines: None,
     };
     let all = [
         ("touchmark.path", "src/a.rs"),

@@ -10,7 +10,7 @@ use touchmark_proto::{LineRange, RelPath, SessionId};
 
 use super::Undoer;
 use super::journal::{Journal, name};
-use crate::past::entry::Entry;
+use crate::past::entry::{Entry, FileEntry};
 
 /// The maximum number of files, and of line ranges in each file, that a notice
 /// lists.
@@ -47,6 +47,15 @@ pub(super) fn tell(undoer: &Undoer, undo: Option<&str>) {
             let memory = &undoer.memory;
             memory.say_of_undo(&undoer.cx.inside, &session, entry.number, text);
         }
+        undoer.memory.undone(|undone| {
+            let own = |file: &&FileEntry| {
+                let sessions = file.sessions(&newest.authors);
+                sessions.contains(&Some(session.clone()))
+            };
+            for file in newest.files.iter().filter(own) {
+                undone.leave(&session, &file.path, file.after);
+            }
+        });
         if newest.redo_of.is_some() {
             undoer.memory.undone(|undone| {
                 let files = newest.files.iter();

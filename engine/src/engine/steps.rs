@@ -90,7 +90,6 @@ impl Engine {
                 true
             }
             Stop::Read(paths, bytes) => {
-                let whole = pending.verify || self.core.audits.of(request).is_some();
                 pending.reads.bytes |= bytes;
                 // What a name resolves to may have changed without an event as
                 // well, so it is verified for each name (SYNC-4).
@@ -103,11 +102,7 @@ impl Engine {
                         self.core.base.turn().borrow(&path);
                         pending.reads.borrowed.push(path.clone());
                     }
-                    let ticket = self
-                        .core
-                        .base
-                        .turn()
-                        .order(&path, pending.reads.bytes, whole);
+                    let ticket = self.core.base.turn().order_read(&path, pending.reads.bytes);
                     pending.reads.awaited.insert(path, ticket);
                 }
                 if self.core.base.view().scope_of(&pending.ask).is_list() {

@@ -6,8 +6,8 @@ use touchmark_proto::edits::{EditBegin, EditBegun, EditMark, EditMarked};
 use touchmark_proto::events::{EditPhase, Happening};
 use touchmark_proto::files::Source;
 use touchmark_proto::{
-    Author, ConnectionId, Error, ErrorCode, ErrorData, Hash, HashOrAbsent, Millis, RelPath, Reply,
-    SessionId,
+    Author, AuthorKind, ConnectionId, Error, ErrorCode, ErrorData, Hash, HashOrAbsent, Millis,
+    RelPath, Reply, SessionId,
 };
 
 use crate::base::Base;
@@ -23,6 +23,10 @@ use crate::view::View;
 /// The maximum number of files of one edit. The size of a frame limits the
 /// request anyway; this limits the answer.
 const FILES_PER_EDIT: usize = 10_000;
+
+/// The maximum number of sessions and files for which it is remembered that a
+/// session was asked whether to create the file again.
+const ASKED: usize = 10_000;
 
 /// An edit that is about to begin.
 pub(super) struct Plan {
@@ -143,8 +147,28 @@ impl Base {
     fn begin(&mut self, pending: &mut Pending, plan: &Plan) -> Result<(u64, Millis), Box<Stop>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         self.read_named(pending, &paths)?;
-        self.view().may_begin(pending, plan)?;
+        self.check(pending, plan)?;
         Ok(self.record_begun(pending, plan))
+    }
+
+    /// Checks whether an edit may begin, and remembers of which removed files
+    /// the session is asked by that.
+    pub(super) fn check(&mut self, pending: &Pending, plan: &Plan) -> Result<(), Box<Stop>> {
+        let checked = self.view().may_begin(pending, plan);
+        if let Err(stop) = &checked
+            && let Stop::Refused(error) = &**stop
+        {
+            let asked = error.files.iter().chain([&*error.data]);
+            for data in asked.filter(|data| data.cause.is_some()) {
+                if self.asked_of.len() >= ASKED {
+                    self.asked_of.clear();
+                }
+                let path = data.path.clone();
+                self.asked_of
+                    .extend(path.map(|path| (plan.session.clone(), path)));
+            }
+        }
+        checked
     }
 
     /// Records the beginning of an edit that was checked before.
@@ -226,7 +250,7 @@ impl Base {
 impl View<'_> {
     /// Checks whether an edit of paths that have been read may begin (GUARD-4,
     /// GUARD-5).
-    pub(super) fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Stop>> {
+    fn may_begin(&self, pending: &Pending, plan: &Plan) -> Result<(), Box<Stop>> {
         let paths: Vec<RelPath> = plan.files.iter().map(|(path, ..)| path.clone()).collect();
         for path in &paths {
             self.usable(path, pending)?;
@@ -286,11 +310,16 @@ impl View<'_> {
     fn may_edit(&self, pending: &Pending, plan: &Plan) -> Result<(), Error> {
         let mut not_read = Vec::new();
         let mut stale = Vec::new();
-        for (path, _, base) in &plan.files {
+        let mut removed = Vec::new();
+        for (path, expect, base) in &plan.files {
             let now = self.current(path, pending.reads.found.get(path));
             let Some(hash) = now.held.hash else {
-                // A file that does not exist needs no read.
+                // A file that does not exist needs no read, but its session may
+                // not know that it is gone.
                 if now.trouble.is_none() {
+                    if *expect != Some(HashOrAbsent::Absent) {
+                        removed.extend(self.removed_by_others(plan, path));
+                    }
                     continue;
                 }
                 stale.push(self.stale_data(plan, path, None));
@@ -314,6 +343,8 @@ impl View<'_> {
                 stale.push(self.stale_data(plan, path, Some(hash)));
             }
         }
+        removed.append(&mut stale);
+        let stale = removed;
         let (code, mut files) = if not_read.is_empty() {
             (ErrorCode::Stale, stale)
         } else {
@@ -327,16 +358,46 @@ impl View<'_> {
             format!("{path} has not been read by this session")
         } else {
             format!(
-                "{path} has changed since this session read it, {}",
+                "{path} {} since this session read it, {}",
+                first.cause.as_deref().unwrap_or("has changed"),
                 show_authors(first.changed_by.as_deref().unwrap_or(&[Author::UNKNOWN]))
             )
         };
         if files.len() == 1 {
             files.clear();
         }
+        let is_gone = first.cause.is_some();
         let mut error = Error::new(code, message).with(first);
+        if is_gone {
+            error = error.hint("repeat the request to create it again");
+        }
         error.files = files;
         Err(error)
+    }
+
+    /// Returns what others did to a file that the session has seen and that does
+    /// not exist any more, if the session was not asked yet whether to create it
+    /// again.
+    fn removed_by_others(&self, plan: &Plan, path: &RelPath) -> Option<ErrorData> {
+        let session = &plan.session;
+        let knowledge = self.state.knowledge(session, path)?;
+        let was_there = knowledge.last().is_none_or(|last| last.hash.is_some());
+        if !knowledge.any()
+            || !was_there
+            || self.asked_of.contains(&(session.clone(), path.clone()))
+        {
+            return None;
+        }
+        let data = self.stale_data(plan, path, None);
+        // A removal during the session's own command is the command's.
+        let by_others = data.changed_by.iter().flatten().any(|author| {
+            author.kind != AuthorKind::Agent
+                || author.session.as_ref().is_some_and(|who| who != session)
+        });
+        by_others.then(|| ErrorData {
+            cause: Some(self.state.where_it_went(path)),
+            ..data
+        })
     }
 
     fn stale_data(&self, plan: &Plan, path: &RelPath, hash: Option<Hash>) -> ErrorData {

@@ -10,6 +10,7 @@ use crate::input::Learned;
 use crate::ledger::record::Fact;
 use crate::requests::pending::{Answered, Lines, Pending, Stop, Texts, done};
 use crate::text::cut::{count_lines, cut};
+use crate::text::form;
 use crate::text::shown::{show, show_authors, show_bare};
 use crate::view::View;
 use touchmark_proto::daemon::Savings;
@@ -245,15 +246,21 @@ impl Base {
                 range: ask.range,
                 truncated: false,
                 encoding: TextEncoding::Utf8,
+                charset: None,
             }));
         };
-        let cut = match cut(
-            &bytes,
-            first,
-            ask.range,
-            content.lines,
-            self.config.read_text,
-        ) {
+        // Only a file that was read as a whole shows its encoding.
+        let decoded = match ask.decode && bytes.len() as u64 == content.size {
+            true => form::decoded(&bytes),
+            false => None,
+        };
+        let bytes = decoded
+            .as_ref()
+            .map_or(&*bytes, |(text, _)| text.as_bytes());
+        let lines = decoded
+            .as_ref()
+            .map_or(content.lines, |(text, _)| count_lines(text));
+        let cut = match cut(bytes, first, ask.range, lines, self.config.read_text) {
             Ok(cut) => cut,
             Err(error) => {
                 return Err(error
@@ -275,11 +282,12 @@ impl Base {
             range: cut.range,
             truncated: cut.truncated,
             encoding: cut.encoding,
+            charset: decoded.as_ref().map(|(_, name)| (*name).to_owned()),
         };
         if track {
             let whole = cut
                 .range
-                .is_none_or(|range| range.start == 1 && range.end >= content.lines);
+                .is_none_or(|range| range.start == 1 && range.end >= lines);
             let shown = Some(content.hash).filter(|_| !whole);
             if let Some(question) = self
                 .view()
@@ -304,6 +312,7 @@ impl Base {
                 answer.text = None;
                 answer.range = ask.range;
                 answer.encoding = TextEncoding::Utf8;
+                answer.charset = None;
                 answer.truncated = false;
                 self.saved_read(&ask.session, cut.bytes);
             }

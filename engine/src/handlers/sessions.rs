@@ -258,7 +258,7 @@ pub(super) fn split(
     listed: Vec<Listed>,
     limit: usize,
 ) -> (Vec<Change>, Vec<crate::effect::LinesWanted>) {
-    let lines = View::lines_wanted(listed.iter().take(limit).map(|row| row.texts));
+    let lines = View::lines_wanted(listed.iter().take(limit).map(|row| row.texts.clone()));
     let changes = listed
         .into_iter()
         .take(limit)

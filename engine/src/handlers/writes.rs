@@ -24,8 +24,9 @@ use crate::ranges::RangeSet;
 use crate::requests::pending::TextFound;
 use crate::requests::pending::Write;
 use crate::requests::pending::{Answered, Pending, Stop, done};
-use crate::text::replace::{Wanted, replace};
-use crate::text::shown::show;
+use crate::text::form::{Lacks, in_form_of};
+use crate::text::replace::{NotReplaced, Wanted, replace};
+use crate::text::shown::{show, show_text};
 use crate::view::View;
 
 /// A write that is about to begin.
@@ -63,6 +64,12 @@ impl Core {
             }
         };
         let path = self.base.view().resolve(&ask.path)?;
+        // Only the file's bytes show its form.
+        let keep_form = ask.keep_form && ask.text.is_some();
+        if keep_form && !pending.rechecked {
+            pending.rechecked = true;
+            return Err(Stop::Read(vec![path], true).into());
+        }
         self.base.read_named(pending, std::slice::from_ref(&path))?;
         let now = self
             .base
@@ -76,7 +83,7 @@ impl Core {
                 .view()
                 .write_plan(&ask.session, &path, named, ask.force, ask.step)
         };
-        self.base.view().may_begin(pending, &plan)?;
+        self.base.check(pending, &plan)?;
         if now.trouble.is_some() {
             return Err(unstable(&path).into());
         }
@@ -90,6 +97,14 @@ impl Core {
             );
             return Err(error.into());
         }
+        let bytes = match (keep_form, now.held.hash, pending.reads.texts.get(&path)) {
+            (false, ..) | (_, None, _) => bytes,
+            (true, Some(hash), Some((content, file))) if content.hash == hash => {
+                let text = ask.text.as_deref().unwrap_or_default();
+                in_form_of(file, text).map_err(|lacks| cannot_store(&path, lacks))?
+            }
+            _ => return Err(no_text(pending, &path).into()),
+        };
         self.begin_write(
             pending,
             Draft {
@@ -124,27 +139,9 @@ impl Core {
             .base
             .view()
             .write_plan(&ask.session, &path, base, ask.force, ask.step);
-        self.base.view().may_begin(pending, &plan)?;
+        self.base.check(pending, &plan)?;
         let Some((_, bytes)) = content else {
-            return Err(match pending.reads.found.get(&path).map(|o| &o.found) {
-                Some(Found::File(content)) => Error::new(
-                    ErrorCode::TooLarge,
-                    format!("{} is too large to be edited here", show(&path)),
-                )
-                .with(ErrorData {
-                    path: Some(path.clone()),
-                    size: Some(content.size),
-                    ..ErrorData::default()
-                })
-                .hint("mark it with `edit/begin` and write it yourself"),
-                Some(Found::Unstable { .. }) => unstable(&path),
-                _ => Error::path(
-                    ErrorCode::NotFound,
-                    &path,
-                    format!("there is no file {}", show(&path)),
-                ),
-            }
-            .into());
+            return Err(no_text(pending, &path).into());
         };
         let wanted = Wanted {
             old: &ask.old_string,
@@ -153,7 +150,10 @@ impl Core {
         };
         let replaced = match replace(&bytes, wanted) {
             Ok(replaced) => replaced,
-            Err(matches) => return Err(no_match(&path, matches).into()),
+            Err(NotReplaced::Matches(matches)) => {
+                return Err(no_match(&path, matches).into());
+            }
+            Err(NotReplaced::Lacks(lacks)) => return Err(cannot_store(&path, lacks).into()),
         };
         self.begin_write(
             pending,
@@ -424,6 +424,47 @@ pub(super) fn unstable(path: &RelPath) -> Error {
         format!("{} changes faster than it can be read", show(path)),
     )
     .hint("send the request again when the writer has paused")
+}
+
+/// Returns the error for a file whose bytes were not read.
+fn no_text(pending: &Pending, path: &RelPath) -> Error {
+    match pending.reads.found.get(path).map(|outcome| &outcome.found) {
+        Some(Found::File(_)) if pending.reads.texts.contains_key(path) => unstable(path),
+        Some(Found::File(content)) => Error::new(
+            ErrorCode::TooLarge,
+            format!("{} is too large to be edited here", show(path)),
+        )
+        .with(ErrorData {
+            path: Some(path.clone()),
+            size: Some(content.size),
+            ..ErrorData::default()
+        })
+        .hint("mark it with `edit/begin` and write it yourself"),
+        Some(Found::Unstable { .. }) => unstable(path),
+        _ => Error::path(
+            ErrorCode::NotFound,
+            path,
+            format!("there is no file {}", show(path)),
+        ),
+    }
+}
+
+/// Returns the error for a text that the file's encoding cannot store.
+fn cannot_store(
+    path: &RelPath,
+    Lacks {
+        character,
+        encoding,
+    }: Lacks,
+) -> Error {
+    let number = u32::from(character);
+    let message = format!(
+        "{} is stored as {encoding}, which has no {} (U+{number:04X})",
+        show(path),
+        show_text(&character.to_string()),
+    );
+    Error::path(ErrorCode::InvalidParams, path, message)
+        .hint("leave the character out, or convert the file to UTF-8 first")
 }
 
 fn no_match(path: &RelPath, matches: u32) -> Error {

@@ -158,6 +158,14 @@ impl Knowledge {
         }
     }
 
+    /// Returns the contents of which the session has seen lines, with the lines
+    /// of each.
+    pub fn contents(&self) -> Vec<(Hash, RangeSet)> {
+        let seen = self.seen.iter().filter(|seen| !seen.ranges.is_empty());
+        seen.filter_map(|seen| Some((seen.hash?, seen.ranges.clone())))
+            .collect()
+    }
+
     /// Returns the newest entry of a content, or `None` if nothing of it is on
     /// record.
     pub fn of(&self, hash: Option<Hash>) -> Option<&Seen> {

@@ -215,7 +215,8 @@ pub enum Fact {
         /// The session that received the report.
         session: SessionId,
     },
-    /// A session's write destroyed a version it had not seen (ATTR-10).
+    /// A session's write replaced a version that it had not seen. Whether lines
+    /// of it are lost is found out for each answer (ATTR-10).
     Lost {
         /// The session that overwrote.
         session: SessionId,
@@ -225,6 +226,12 @@ pub enum Fact {
         version: u64,
         /// The version that replaced the lost one.
         by: u64,
+        /// The contents that the session had seen by then, with the lines of
+        /// each.
+        seen: Vec<(Hash, RangeSet)>,
+        /// The lines of the version that a command took away, if the shell found
+        /// that out and has told the session; else `None`.
+        lines: Option<RangeSet>,
     },
     /// An editor reported a save (ATTR-2).
     Saved {
@@ -459,6 +466,7 @@ impl Fact {
             _ => matches!(
                 self,
                 Self::Refused { .. }
+                    | Self::Lost { lines: Some(_), .. }
                     | Self::Passed { .. }
                     | Self::Undone { .. }
                     | Self::BroughtBack { .. }

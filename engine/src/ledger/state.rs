@@ -13,6 +13,7 @@ pub(crate) mod version;
 mod versions;
 
 pub use version::KeptVersion;
+pub use version::Replaced;
 pub(crate) use version::VersionDetails;
 
 use std::borrow::Cow;
@@ -241,17 +242,23 @@ pub struct SaveReport {
 }
 
 impl State {
-    /// Returns what happened to a file that does not exist any more: that it was
-    /// deleted, or moved, and its new name, quoted.
-    pub fn where_it_went(&self, path: &RelPath) -> String {
+    /// Returns the name that a file was moved to which does not exist any more;
+    /// `None` if it was deleted.
+    pub fn moved_to(&self, path: &RelPath) -> Option<&RelPath> {
         let moved = self.paths.iter().find(|(_, other)| {
             let newest = other.versions.last();
             newest.is_some_and(|kept| kept.from() == Some(path) && kept.hash.is_some())
         });
-        moved.map_or_else(
-            || "was deleted".to_owned(),
-            |(to, _)| format!("was moved to {}", show(to)),
-        )
+        moved.map(|(to, _)| to)
+    }
+
+    /// Returns what happened to a file that does not exist any more: that it was
+    /// deleted, or moved, and its new name, quoted.
+    pub(crate) fn where_it_went(&self, path: &RelPath) -> String {
+        match self.moved_to(path) {
+            Some(to) => format!("was moved to {}", show(to)),
+            None => "was deleted".to_owned(),
+        }
     }
 
     /// Returns an empty state.

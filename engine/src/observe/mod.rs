@@ -82,6 +82,10 @@ impl Core {
 
     /// Processes the result of a read of a watched path.
     pub(crate) fn observe(&mut self, path: &RelPath, ticket: u64, outcome: &ReadOutcome) {
+        self.base
+            .tracker
+            .reads
+            .open_for_writing(path, outcome.open_for_writing);
         let is_copy = self.base.tracker.passing(path).copy_of().is_some();
         if is_copy || !self.base.state.paths.contains_key(path) {
             self.observe_copy(path, outcome);
@@ -326,6 +330,10 @@ impl Base {
 
     fn take_hints(&mut self, path: &RelPath, ticket: u64) -> Taken {
         let awaited = self.tracker.reconciliation.awaits(path);
-        self.tracker.live_mut(path).hints.take(ticket, awaited)
+        let taken = self.tracker.live_mut(path).hints.take(ticket, awaited);
+        Taken {
+            gap: taken.gap || self.paused,
+            ..taken
+        }
     }
 }

@@ -65,7 +65,10 @@ impl Base {
         live.seen.mode = None;
         live.save.versioned();
         if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
-            self.note_lost(&session, path, n);
+            // The daemon looks at the end of a command for what it removed (HOOK-7).
+            if evidence != Evidence::Command {
+                self.note_lost(&session, path, n);
+            }
             if evidence == Evidence::Declared {
                 self.record(Fact::Wrote {
                     session,
@@ -120,11 +123,15 @@ impl Base {
             return;
         }
         let version = prior.n;
+        let known = self.state.knowledge(session, path);
+        let seen = known.map_or_else(Vec::new, |known| known.contents());
         self.record(Fact::Lost {
             session: session.clone(),
             path: path.clone(),
             version,
             by,
+            seen,
+            lines: None,
         });
     }
 

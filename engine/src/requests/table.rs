@@ -30,7 +30,7 @@ use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
 use touchmark_proto::fleet::FleetYield;
 use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileLog, FileRestore};
-use touchmark_proto::hooks::{HookAck, HookEvent, HookJoin};
+use touchmark_proto::hooks::{HookAck, HookAllow, HookEvent, HookJoin};
 use touchmark_proto::retention::RetentionItem;
 use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewNamed, ReviewUndo};
 use touchmark_proto::search::SearchGrep;
@@ -150,6 +150,7 @@ macro_rules! table {
                 // The rules of a hook send their own requests, which wait for their own
                 // fences.
                 HookAck:          Query,   Names [],        Names [],     at_once;
+                HookAllow:        Query,   Names [],        Names [path], at_once;
                 HookEvent:        Query,   Names [],        Names [],     at_once;
                 HookJoin:         Query,   Names [session], Names [],     at_once;
                 // These methods send their own requests, which wait for their own

@@ -1,6 +1,8 @@
 //! Counts and compares the lines of two contents, and returns the first
 //! characters of one.
 
+use std::ops::Range;
+
 use touchmark_proto::{Hash, LineCounts, LineRange};
 
 use super::differences::{Differences, Middle};
@@ -103,14 +105,25 @@ fn hunks(found: &Differences<'_>) -> Vec<Hunk> {
 /// counted in the older one, or `None` if [`count`] returns `None`.
 pub fn removed(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
     let found = compare(old, new)?;
-    let before = found.places.iter().map(|((before, _), _)| before);
-    let lines = before
+    Some(ranges(found.places.iter().map(|((before, _), _)| before)))
+}
+
+/// Returns the lines of the newer content that the older one does not have,
+/// counted in the newer one, or `None` if [`count`] returns `None`.
+pub fn added(old: &[u8], new: &[u8]) -> Option<Vec<LineRange>> {
+    let found = compare(old, new)?;
+    Some(ranges(found.places.iter().map(|((_, after), _)| after)))
+}
+
+/// Returns ranges of indices as lines, without the empty ones.
+fn ranges<'a>(indices: impl Iterator<Item = &'a Range<usize>>) -> Vec<LineRange> {
+    let lines = indices
         .filter(|lines| !lines.is_empty())
         .map(|lines| LineRange {
             start: number(lines.start + 1),
             end: number(lines.end),
         });
-    Some(lines.collect())
+    lines.collect()
 }
 
 /// Returns where two contents differ. Returns `None` if [`count`] does.

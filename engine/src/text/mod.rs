@@ -7,6 +7,7 @@ pub mod cut;
 pub(crate) mod differences;
 pub mod form;
 pub mod lines;
+pub mod missing;
 pub mod quotes;
 pub mod replace;
 pub(crate) mod shown;

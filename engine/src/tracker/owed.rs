@@ -15,6 +15,9 @@ struct Owed {
     /// The path could not be read, and no event will say when it can be
     /// (LOSS-4).
     unreadable: bool,
+    /// A process had the path's file open for writing at the last read. Its
+    /// writes may cause no event of this path (LOSS-2).
+    open: bool,
     /// The read that is ordered and not complete.
     read: Option<Outstanding>,
 }
@@ -37,7 +40,6 @@ struct Outstanding {
 pub(crate) struct Next {
     pub ticket: u64,
     pub bytes: bool,
-    pub whole: bool,
 }
 
 /// All pending reads. A path without any has no entry.
@@ -54,7 +56,7 @@ impl Reads {
     fn change<R>(&mut self, path: &RelPath, change: impl FnOnce(&mut Owed) -> R) -> R {
         let mut owed = self.get(path);
         let result = change(&mut owed);
-        if owed.hinted || owed.unseen || owed.unreadable || owed.read.is_some() {
+        if owed.hinted || owed.unseen || owed.unreadable || owed.open || owed.read.is_some() {
             self.0.insert(path.clone(), owed);
         } else {
             self.0.remove(path);
@@ -99,11 +101,19 @@ impl Reads {
         self.change(path, |owed| owed.unreadable = !readable);
     }
 
+    /// Notes whether a process has the file of a path open for writing. While
+    /// one has, each answer needs a read that begins after the question.
+    pub(crate) fn open_for_writing(&mut self, path: &RelPath, open: bool) {
+        self.change(path, |owed| owed.open = open);
+    }
+
     /// Returns the number of the newest ordered read that will find everything
     /// written to a path so far, or `None`.
     pub(crate) fn newest(&self, path: &RelPath) -> Option<u64> {
         let owed = self.get(path);
-        let read = owed.read.filter(|_| !owed.hinted && !owed.unreadable)?;
+        let read = owed
+            .read
+            .filter(|_| !(owed.hinted || owed.unreadable || owed.open))?;
         Some(read.next.map_or(read.under_way, |next| next.ticket))
     }
 
@@ -128,7 +138,6 @@ impl Reads {
             };
             let shared = read.next.get_or_insert(next);
             shared.bytes |= next.bytes;
-            shared.whole |= next.whole;
             (shared.ticket, false)
         })
     }

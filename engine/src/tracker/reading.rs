@@ -42,18 +42,8 @@ impl Turn<'_> {
     /// Orders a read of a path that begins after now: immediately, or after the
     /// one in progress. Returns its number.
     pub(crate) fn order_read(&mut self, path: &RelPath, bytes: bool) -> u64 {
-        self.order(path, bytes, false)
-    }
-
-    /// Orders a read of a path. With `whole`, all of it is read, even if it
-    /// seems only to have grown. Returns its number.
-    pub(crate) fn order(&mut self, path: &RelPath, bytes: bool, whole: bool) -> u64 {
         let ticket = self.tracker.next_ticket;
-        let next = Next {
-            ticket,
-            bytes,
-            whole,
-        };
+        let next = Next { ticket, bytes };
         let (given, at_once) = self.tracker.reads.order(path, next);
         self.tracker.next_ticket += u64::from(given == ticket);
         if at_once {
@@ -77,7 +67,6 @@ impl Turn<'_> {
             prefixes,
             bytes: next.bytes,
             keep: true,
-            whole: next.whole,
         }));
     }
 

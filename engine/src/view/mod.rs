@@ -4,6 +4,8 @@
 mod names;
 pub(crate) mod names_used;
 
+use std::collections::{BTreeSet, VecDeque};
+
 use touchmark_proto::files::{FileRecord, RecordState, Source};
 use touchmark_proto::{
     Author, Change, Evidence, FileState, Hash, Millis, RelPath, SessionId, State, VersionKind,
@@ -21,6 +23,9 @@ use crate::tracker::Tracker;
 use crate::tracker::live::{Live, Obstacle};
 use crate::unsaved::Unsaved;
 use crate::view::names_used::NamesUsed;
+
+/// The most runs of own writes that are looked at for what was taken back.
+const OWN_RUNS: usize = 8;
 
 /// The current content of a path.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +65,7 @@ pub(crate) struct View<'a> {
     pub config: &'a Config,
     pub now: Millis,
     pub unsaved: &'a Unsaved,
+    pub asked_of: &'a BTreeSet<(SessionId, RelPath)>,
     /// The names that the answer to the current request uses.
     pub names_used: &'a NamesUsed,
 }
@@ -335,23 +341,40 @@ impl View<'_> {
         })
     }
 
-    /// Returns the contents before and after the session's own last writes of a
-    /// path, or `None` if it has none of what it wrote on record.
+    /// Returns the contents before and after the newest runs of the session's
+    /// own writes of a path, the newest last. There are none if it has nothing
+    /// of what it wrote last on record.
     pub(crate) fn own_writes(
         &self,
         session: &SessionId,
         path: &RelPath,
-    ) -> Option<(Option<Hash>, Option<Hash>)> {
-        let versions = &self.state.paths.get(path)?.versions;
-        let newest = versions.iter().rposition(|kept| kept.is_edit_of(session))?;
-        let written = versions.get(newest)?.hash;
-        self.state.knowledge(session, path)?.of(written)?;
-        let until_then = versions.get(..=newest)?;
-        let others = until_then
-            .iter()
-            .rposition(|kept| !kept.is_edit_of(session));
-        let first = until_then.get(others.map_or(0, |at| at + 1))?;
-        Some((first.before, written))
+    ) -> Vec<(Option<Hash>, Option<Hash>)> {
+        let mut runs: VecDeque<(Option<Hash>, Option<Hash>)> = VecDeque::new();
+        let (Some(state), Some(known)) = (
+            self.state.paths.get(path),
+            self.state.knowledge(session, path),
+        ) else {
+            return Vec::new();
+        };
+        let mut goes_on = false;
+        for kept in state.versions.iter().rev() {
+            let is_own = kept.is_edit_of(session);
+            if !is_own {
+                goes_on = false;
+            } else if let Some(run) = runs.front_mut().filter(|_| goes_on) {
+                run.0 = kept.before;
+            } else if runs.len() < OWN_RUNS {
+                runs.push_front((kept.before, kept.hash));
+                goes_on = true;
+            } else {
+                break;
+            }
+        }
+        let newest = runs.back();
+        match newest.is_some_and(|(_, written)| known.of(*written).is_some()) {
+            true => runs.into(),
+            false => Vec::new(),
+        }
     }
 
     /// Returns the row about a version that the session overwrote unseen.

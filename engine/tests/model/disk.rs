@@ -469,6 +469,7 @@ impl Disk {
         let node = &self.nodes[node];
         let all = bytes(&node.text);
         ReadOutcome {
+            open_for_writing: false,
             found: Found::File(Content {
                 hash: Hash::of(&all),
                 size: all.len() as u64,

@@ -23,7 +23,9 @@ impl Play {
         let held = file.held.get(&who);
         let (mut may, mut refusals) = match (file.text(), self.truth.worth(who, name)) {
             _ if !guarded => (true, vec![]),
-            (None, _) => (true, vec![]),
+            (None, Worth::Unread) => (true, vec![]),
+            // Asked once whether to create again what others removed.
+            (None, _) => (true, vec![ErrorCode::Stale]),
             (_, Worth::Unread) => (false, vec![ErrorCode::NotRead]),
             (_, Worth::Fresh) => (true, vec![]),
             (_, Worth::Open) => (true, vec![ErrorCode::Stale, ErrorCode::NotRead]),

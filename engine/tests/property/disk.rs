@@ -248,6 +248,7 @@ impl Disk {
         }
         let size = node.bytes.len() as u64;
         ReadOutcome {
+            open_for_writing: false,
             found: Found::File(Content {
                 hash: hash(&node.bytes),
                 size,

@@ -190,7 +190,6 @@ impl Stage {
             prefixes: vec![self.rng.next()],
             bytes: false,
             keep: false,
-            whole: false,
         });
         let found = match self.rng.below(12) {
             0..=1 => Found::Absent,
@@ -251,6 +250,7 @@ impl Stage {
             secret: self.rng.pick(&[false, false, false, true]),
             real,
             object,
+            open_for_writing: self.rng.chance(10),
             took: 0,
         };
         self.handle(Input::Read {

@@ -2,14 +2,15 @@
 
 use serde_json::json;
 
-use super::{Agent, Ask, Does, Stage};
+use super::{Agent, Ask, By, Does, Stage};
 use crate::model::Said;
 
 pub(super) const AGENT: Agent = Agent {
     name: "claude",
     title: "Claude Code",
-    packages: &["@anthropic-ai/claude-code@2.1.330"],
     tells_of_declined: true,
+    by: By::Hooks,
+    python: 0,
     own_gate: false,
     lacks: &[],
     settle,

@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::{Agent, Ask, Does, Stage, patch};
+use super::{Agent, Ask, By, Does, Stage, patch};
 use crate::model::Said;
 
 pub(super) const AGENT: Agent = Agent {
     name: "codex",
     title: "Codex",
-    packages: &["@openai/codex@0.169.0"],
     tells_of_declined: false,
+    by: By::Hooks,
+    python: 0,
     own_gate: false,
     lacks: &[],
     settle,

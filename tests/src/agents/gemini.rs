@@ -2,14 +2,15 @@
 
 use serde_json::json;
 
-use super::{Agent, Ask, Does, Stage};
+use super::{Agent, Ask, By, Does, Stage};
 use crate::model::Said;
 
 pub(super) const AGENT: Agent = Agent {
     name: "gemini",
     title: "Gemini CLI",
-    packages: &["@google/gemini-cli@0.61.0"],
     tells_of_declined: true,
+    by: By::Hooks,
+    python: 0,
     own_gate: false,
     lacks: &[
         // Gemini CLI announces a compaction before each request, whether or not

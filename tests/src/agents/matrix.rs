@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::scenarios::{SCENARIOS, Scenario};
 use super::{AGENTS, Agent, Stage};
-use crate::{fetched, network, snippets};
+use crate::{network, snippets};
 
 /// The number of agents that run at the same time.
 const AT_ONCE: usize = 2;
@@ -79,9 +79,8 @@ pub fn documented() -> HashMap<(&'static str, &'static str), String> {
 /// packages.
 pub(super) fn fetched() -> Vec<(&'static Agent, PathBuf)> {
     let fetch = |agent: &&'static Agent| {
-        let what = format!("{} with touchmark's hooks", agent.title);
-        let room = format!("agent-{}", agent.name);
-        Some((*agent, fetched::node(&room, agent.packages, &what)?))
+        let what = format!("{} with touchmark", agent.title);
+        Some((*agent, agent.fetch(&what)?))
     };
     AGENTS.iter().filter_map(fetch).collect()
 }
@@ -101,40 +100,50 @@ pub fn play() -> Vec<String> {
     pairs.retain(|(agent, _, scenario)| {
         format!("{}: {}", agent.name, scenario.name).contains(&only)
     });
-    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let wrong = at_once(&pairs, |(agent, packages, scenario)| {
+        let began = Instant::now();
+        let cell = cell(agent, packages, scenario);
+        println!(
+            "{}: {}: {} ({} ms)",
+            agent.name,
+            scenario.name,
+            cell.shown(),
+            began.elapsed().as_millis()
+        );
+        let said = &documented[&(scenario.name, agent.name)];
+        (cell.shown() != said).then(|| {
+            let (agent, scenario) = (agent.name, scenario.name);
+            format!("{agent}: {scenario}: the documents say {said:?}, but {cell:?}")
+        })
+    });
+    wrong.into_iter().flatten().collect()
+}
+
+/// Plays each of these, several at the same time, and returns the results in
+/// the same order.
+pub(super) fn at_once<T: Sync, R: Send>(all: &[T], play: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(pairs.len()) {
+        for _ in 0..AT_ONCE.min(all.len()) {
             scope.spawn(|| {
-                while let Some((agent, packages, scenario)) =
-                    pairs.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    let began = Instant::now();
-                    let cell = cell(agent, packages, scenario);
-                    println!(
-                        "{}: {}: {} ({} ms)",
-                        agent.name,
-                        scenario.name,
-                        cell.shown(),
-                        began.elapsed().as_millis()
-                    );
-                    let said = &documented[&(scenario.name, agent.name)];
-                    if cell.shown() != said {
-                        let what = format!(
-                            "{}: {}: the documents say {said:?}, but {cell:?}",
-                            agent.name, scenario.name
-                        );
-                        wrong.lock().expect("a list").push(what);
-                    }
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(one) = all.get(at) else { break };
+                    let result = play(one);
+                    done.lock().expect("a list").push((at, result));
                 }
             });
         }
     });
-    wrong.into_inner().expect("a list")
+    let mut done = done.into_inner().expect("a list");
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn cell(agent: &'static Agent, packages: &Path, scenario: &Scenario) -> Cell {
     let lacks = agent.lacks.iter().find(|(name, _)| *name == scenario.name);
-    if let Some((_, why)) = lacks {
+    let lacks = lacks.map(|(_, why)| *why).or(agent.by.lacks(scenario.name));
+    if let Some(why) = lacks {
         return Cell::Lacks(why);
     }
     let play = || {

@@ -4,16 +4,15 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use super::{Agent, Ask, Does, Stage, patch};
+use super::{Agent, Ask, By, Does, Stage, patch};
 use crate::model::Said;
 
 pub(super) const AGENT: Agent = Agent {
     name: "opencode",
     title: "opencode",
-    // opencode fetches the second package itself, for every plug-in, and blocks
-    // where there is no network.
-    packages: &["opencode-ai@1.18.33", "@opencode-ai/plugin@1.18.33"],
     tells_of_declined: true,
+    by: By::Hooks,
+    python: 0,
     own_gate: false,
     lacks: &[],
     settle,

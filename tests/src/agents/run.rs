@@ -130,8 +130,19 @@ impl<'s> Run<'s> {
     }
 
     /// Ends the model's turn, and waits until the program exits.
-    pub fn ends(mut self) {
-        self.answer(&Said::Text("Done.".into()), TOKENS);
+    pub fn ends(self) {
+        self.exits(&Said::Text("Done.".into()));
+    }
+
+    /// Performs the last action of the model, after which the program exits.
+    /// Only for agents whose model has no tools.
+    pub fn ends_with(self, does: &Does) {
+        let said = self.said(does);
+        self.exits(&said);
+    }
+
+    fn exits(mut self, said: &Said) {
+        self.answer(said, TOKENS);
         let end = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a process's state") {

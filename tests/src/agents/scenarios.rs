@@ -5,7 +5,8 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{Does, Setting, Stage};
+use super::{By, Does, Setting, Stage};
+use crate::hooks::voice;
 use crate::model::ASIDE;
 use crate::process::{signal, until, wait_gone};
 
@@ -116,6 +117,11 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "MCP",
         setting: Setting { mcp: true, ..PLAIN },
         play: mcp,
+    },
+    Scenario {
+        name: "undo",
+        setting: PLAIN,
+        play: undo,
     },
 ];
 
@@ -323,13 +329,15 @@ fn background(stage: &Stage) -> Played {
     let sent = run.does(&Does::Shell("true"));
     assert!(!sent.contains("outside any agent"), "{sent}");
     // Nothing reports when the daemon has noticed that end, so the test saves
-    // repeatedly.
-    let is_told = (0..20).any(|save| {
+    // repeatedly. A file is told once in a turn.
+    let mut is_told = false;
+    let is_users = (0..20).any(|save| {
         stage.world.file("mine.txt", format!("mine too {save}\n"));
         let sent = run.does(&Does::Shell("true"));
-        sent.contains("\"mine.txt\"") && stage.writers("mine.txt")[0] == "user"
+        is_told |= sent.contains("\"mine.txt\"");
+        is_told && stage.writers("mine.txt")[0] == "user"
     });
-    assert!(is_told, "the user's save is put down to the command");
+    assert!(is_users, "the user's save is put down to the command");
     run.ends();
     is_agents(stage, "late.txt");
     Ok(())
@@ -387,7 +395,7 @@ fn sub_agent(stage: &Stage) -> Played {
     assert_eq!(stage.text("f.txt"), ten().replace("line 5", "fifth"));
     sent += &run.does(&Does::Shell("true"));
     assert!(sent.contains("\"f.txt\""), "{sent}");
-    assert!(sent.contains("by agent session"), "{sent}");
+    assert!(sent.contains("by your sub-agent"), "{sent}");
     run.ends();
     is_agents(stage, "f.txt");
     let sub = stage
@@ -410,11 +418,15 @@ fn resumption(stage: &Stage) -> Played {
         .world
         .file("f.txt", ten().replace("line 2\n", "LINE 2\n"));
     let mut run = stage.ask_further("Now change line 9.");
-    let sent = run.sent();
+    let mut sent = run.sent();
     assert!(
         sent.contains("Read f.txt."),
         "the conversation is another: {sent}"
     );
+    // An agent without an event for a prompt is told with its next tool.
+    if stage.agent.by == By::Hooks && voice::of(stage.agent.name).get("prompt").is_none() {
+        sent = run.does(&Does::Shell("true"));
+    }
     assert!(sent.contains("\"f.txt\""), "{sent}");
     assert!(sent.contains("outside any agent"), "{sent}");
     run.catches_up("f.txt");
@@ -474,9 +486,73 @@ fn killed_daemon(stage: &Stage) -> Played {
     Ok(())
 }
 
+/// An undo removes the agent's lines and leaves the user's line.
+fn undo(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    // Its store has the content before the agent comes.
+    stage.told(&["history", "f.txt"]);
+    let mut run = stage.ask("Change line 5 of f.txt.");
+    match stage.agent.by {
+        By::Hooks => {
+            run.does(&Does::Read("f.txt"));
+            run.does(&Does::Edit("f.txt", "line 5", "fifth"));
+            run.ends();
+        }
+        By::Mcp => {
+            run.does(&Does::Mcp("read_file", json!({"path": "f.txt"})));
+            let edit = json!({"path": "f.txt", "oldString": "line 5", "newString": "fifth"});
+            run.does(&Does::Mcp("edit_file", edit));
+            run.ends();
+        }
+        By::Run => run.ends_with(&Does::Edit("f.txt", "line 5", "fifth")),
+    }
+    let fifth = ten().replace("line 5", "fifth");
+    assert_eq!(stage.text("f.txt"), fifth);
+    is_agents(stage, "f.txt");
+    let both = fifth.replace("line 9\n", "line 9, by hand\n");
+    stage.world.file("f.txt", both);
+    let session = stage.session();
+    let mut words = vec!["undo", session.as_str(), "--yes"];
+    if stage.agent.by == By::Run {
+        // What appears while a command runs may be the user's.
+        words.push("--likely");
+    }
+    stage.touchmark(&words);
+    let left = ten().replace("line 9\n", "line 9, by hand\n");
+    assert_eq!(stage.text("f.txt"), left);
+    Ok(())
+}
+
+/// With touchmark's server alone: its tools refuse what the agent's own would
+/// overwrite.
+fn mcp_alone(stage: &Stage) -> Played {
+    stage.world.file("f.txt", ten());
+    let mut run = stage.ask("Change f.txt.");
+    let sent = run.does(&Does::Mcp("read_file", json!({"path": "f.txt"})));
+    assert!(sent.contains("line 10"), "{sent}");
+    let changed = ten().replace("line 5", "line 5 by somebody");
+    stage.world.file("f.txt", &changed);
+    let edit = json!({"path": "f.txt", "oldString": "line 5", "newString": "fifth"});
+    run.does(&Does::Mcp("edit_file", edit));
+    assert_eq!(stage.text("f.txt"), changed);
+    let sent = run.does(&Does::Mcp("read_file", json!({"path": "f.txt"})));
+    assert!(sent.contains("line 5 by somebody"), "{sent}");
+    let edit = json!({"path": "f.txt", "oldString": "line 5 by somebody", "newString": "fifth"});
+    run.does(&Does::Mcp("edit_file", edit));
+    run.ends();
+    assert_eq!(stage.text("f.txt"), ten().replace("line 5", "fifth"));
+    is_agents(stage, "f.txt");
+    stage.session();
+    Ok(())
+}
+
 fn mcp(stage: &Stage) -> Played {
+    if stage.agent.by == By::Mcp {
+        return mcp_alone(stage);
+    }
     stage.world.file("f.txt", ten());
     stage.world.file("g.txt", THREE);
+    stage.world.file("h.txt", THREE);
     let mut run = stage.ask("Change f.txt.");
     run.does(&Does::Read("f.txt"));
     let edit = json!({"path": "f.txt", "oldString": "line 5", "newString": "fifth"});
@@ -489,6 +565,7 @@ fn mcp(stage: &Stage) -> Played {
     // The session's own edit is not reported as another agent's.
     let mut sent = run.does(&Does::Mcp("read_file", json!({"path": "g.txt"})));
     assert!(sent.contains("three"), "{sent}");
+    run.does(&Does::Mcp("read_file", json!({"path": "h.txt"})));
     run.catches_up("f.txt");
     sent += &run.does(&Does::Edit("f.txt", "line 9", "ninth"));
     assert!(!sent.contains("by agent"), "{sent}");
@@ -498,13 +575,14 @@ fn mcp(stage: &Stage) -> Played {
     stage.world.file("g.txt", "one\nTWO\nthree\n");
     let sent = run.does(&Does::Shell("true"));
     assert!(sent.contains("\"g.txt\""), "{sent}");
-    stage.world.file("g.txt", "one\nTWO\nTHREE\n");
+    // In one turn, a file's change is told once.
+    stage.world.file("h.txt", "one\nTWO\nthree\n");
     let mut sent = run.does(&Does::Mcp(
         "read_file",
         json!({"path": "f.txt", "force": true}),
     ));
     sent += &run.does(&Does::Shell("true"));
-    assert!(sent.contains("\"g.txt\""), "{sent}");
+    assert!(sent.contains("\"h.txt\""), "{sent}");
     run.ends();
     // There is exactly one session.
     stage.session();

@@ -66,7 +66,7 @@ impl<'a> Agent<'a> {
             .args(["-c", AGENT])
             .arg(binary())
             .arg(&fifo)
-            .arg(agent)
+            .arg(super::voice::hook(agent))
             .arg(session)
             .current_dir(world.workspace());
         world.dress(&mut command);

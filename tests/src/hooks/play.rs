@@ -7,7 +7,7 @@ use super::Talk;
 use crate::{World, text, user};
 
 /// The notice about the user's save of a file that the session has read.
-const NOTICE: &str = "Changed since this session last saw them: \"src/other.rs\" (modified outside any agent, 1 line added, 1 line removed).";
+const NOTICE: &str = "Changed since you last saw them: \"src/other.rs\" (modified outside any agent, 1 line added, 1 line removed, now:\n1: fn other() { 1 }\n).";
 
 /// Plays the session of an agent.
 pub fn whole_session(agent: &'static str) {

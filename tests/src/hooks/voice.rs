@@ -283,8 +283,10 @@ impl Voice {
         if self.has("start") {
             all.push(self.start("startup"));
         }
+        if self.has("prompt") {
+            all.push(self.prompt("p1", "look at @a.txt"));
+        }
         all.extend([
-            self.prompt("p1", "look at @a.txt"),
             self.before_read("1", "a.txt"),
             self.after_read("1", "a.txt", "one\n"),
             self.before_edit("2", "a.txt", "one", "two"),

@@ -118,10 +118,42 @@ export interface AgentHeard {
   events: number;
   /** The time since the newest event, in milliseconds. */
   lastAgoMs: number;
-  /** The newest event that was understood, by the agent's name for it. */
+  /**
+   * The newest event that was understood, by the agent's name for it; empty
+   * if none was.
+   */
   lastEvent: string;
-  /** The session of the newest event. */
+  /** The session of the newest event; `-` if no event has named one. */
   lastSession: SessionId;
+  /**
+   * What was not understood in the newest of these, for people. `None` if
+   * there were none.
+   */
+  lastUnclear?: string | null;
+  /**
+   * The number of its events about tools that are known and whose arguments
+   * were understood. Tools that do nothing with files do not count.
+   */
+  tools?: number;
+  /** The number of its events in which something was not understood. */
+  unclear?: number;
+  /**
+   * How many of these were understood but for their tool: its name is not
+   * known, or an argument is missing.
+   */
+  unclearTools?: number;
+}
+
+/** A write that the user has allowed after a denial. */
+export interface Allowed {
+  /** The file. */
+  path: RelPath;
+  /** The session that was denied. */
+  session: SessionId;
+  /** The time when the permission ends, if it was not used before. */
+  until: number;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
 }
 
 export type At = string;
@@ -226,6 +258,19 @@ export interface BlameLine {
    * the author of the commit made it first.
    */
   time: number;
+}
+
+/**
+ * An agent whose hooks do nothing, since it was started with
+ * `TOUCHMARK_BYPASS`.
+ */
+export interface Bypassed {
+  /** The agent's name, as in `touchmark hook AGENT`. */
+  agent: string;
+  /** The id of the agent's process. */
+  pid: number;
+  /** The time of its first hook. */
+  since: number;
 }
 
 /** Checks whether a tool call repeats an earlier call of the session. */
@@ -1598,6 +1643,12 @@ export interface FileReadResult {
 
 /** Reads a file for a session and records what it returns. */
 export interface FileReadText {
+  /**
+   * Whether to return the text of a file in another encoding than UTF-8,
+   * with the encoding's name in `charset`; default false: such a file is
+   * returned as base64.
+   */
+  decode?: boolean;
   /** Whether to return the text even for a repeat; default false. */
   force?: boolean;
   /** The file. */
@@ -1711,6 +1762,12 @@ export interface FileRecords {
 export interface FileRestore {
   /** The version. If there was no file at that version, the file is removed. */
   at: At;
+  /**
+   * Whether to put back only the lines of the version that the file lacks,
+   * and to take nothing away; default false. Of a version that a session
+   * replaced unseen, these are the lines that are lost (ATTR-10).
+   */
+  missing?: boolean;
   /**
    * Whether to write also where the present content cannot be kept and so
    * cannot be brought back (HIST-4); default false.
@@ -1831,6 +1888,11 @@ export interface FileStatus {
 
 /** A file's text. */
 export interface FileText {
+  /**
+   * The encoding in which the file stores the text, if it was decoded
+   * (`UTF-16LE`, `windows-1252`). Without a byte order mark it is a guess.
+   */
+  charset?: string | null;
   /** The encoding of `text`. */
   encoding: TextEncoding;
   /** The hash of the whole file. */
@@ -1886,6 +1948,12 @@ export interface FileWrite {
    * are overwritten unseen are kept for recovery.
    */
   force?: boolean;
+  /**
+   * Whether to store `text` as the file stores its text now: with its
+   * encoding, byte order mark and line endings; default false: as UTF-8, as
+   * given.
+   */
+  keepForm?: boolean;
   /** The file. */
   path?: ClientPath;
   /**
@@ -1977,6 +2045,33 @@ export interface HookAck {
   ack: string;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
+}
+
+/**
+ * Allows the next write of a file to the sessions that a hook has denied it
+ * (OFF-4). Refused with `denied` if the requesting process runs below an
+ * agent's.
+ */
+export interface HookAllow {
+  /**
+   * The file; `notFound` if no session was denied it. `None` only checks
+   * whether the requesting process may allow anything.
+   */
+  path?: ClientPath | null;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** The result of `hook/allow`. */
+export interface HookAllowed {
+  /** The file; `None` if the request named none. */
+  path?: RelPath | null;
+  /** The sessions whose next write of the file passes. */
+  sessions: SessionId[];
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
 }
 
 /** An event of a hook of any agent. */
@@ -2335,6 +2430,41 @@ export interface ModifiedTaken {
   pending?: RelPath[] | null;
   /** Whether state was lost since the previous answer (DUR-2). */
   reset?: boolean | null;
+}
+
+/** Why and until when touchmark does nothing in a workspace. */
+export interface Off {
+  /** The cause. */
+  cause: OffCause;
+  /** The time when it began; `None` for a listed directory. */
+  since?: number | null;
+  /** The time when it ends; `None` if only the user ends it. */
+  until?: number | null;
+}
+
+/** Why touchmark does nothing in a workspace. */
+export type OffCause = "paused" | "pausedEverywhere" | "listed";
+
+/** An attempt that was refused. */
+export interface OffRefused {
+  /** The time of the attempt. */
+  time: number;
+  /** What was tried. */
+  what: UsersOnly;
+  /** Who tried it and why it was refused, for people. */
+  why: string;
+}
+
+/** Everything that switches touchmark off in a workspace, or tried to. */
+export interface OffReport {
+  /** The writes that the user has allowed and that were not made yet. */
+  allowed: Allowed[];
+  /** The running agents whose hooks do nothing. */
+  bypassed: Bypassed[];
+  /** Why touchmark does nothing in the workspace; `None` if it works. */
+  off?: Off | null;
+  /** The attempts of the last day that were refused, oldest first. */
+  refused: OffRefused[];
 }
 
 /** The result of a declared write (ATTR-10). */
@@ -3056,6 +3186,11 @@ export interface StatusReport {
    * `initialize` and `fleet/yield` are no uses.
    */
   idleMs: number;
+  /**
+   * What switches touchmark off here, or tried to. `None` if the daemon does
+   * not report it.
+   */
+  off?: OffReport | null;
   /** The number of open command windows. */
   openCommands: number;
   /** The number of open edits. */
@@ -3618,6 +3753,9 @@ export interface Unsubscribe {
   withinMs?: number | null;
 }
 
+/** What only the user may do. */
+export type UsersOnly = "pause" | "resume" | "allow" | "bypass";
+
 /** How it is known that a stored result is still valid. */
 export type Validity = "verified" | "timed";
 
@@ -3898,6 +4036,7 @@ export interface Methods {
   "file/write": { params: FileWrite; result: FileWritten };
   "fleet/yield": { params: FleetYield; result: FleetYielded };
   "hook/ack": { params: HookAck; result: Done };
+  "hook/allow": { params: HookAllow; result: HookAllowed };
   "hook/event": { params: HookEvent; result: HookPrinted };
   "hook/join": { params: HookJoin; result: HookJoined };
   "initialize": { params: Initialize; result: Initialized };

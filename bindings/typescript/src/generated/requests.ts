@@ -46,6 +46,7 @@ import type {
   FileWrite,
   FleetYield,
   HookAck,
+  HookAllow,
   HookEvent,
   HookJoin,
   Initialize,
@@ -504,6 +505,17 @@ export abstract class Requests {
    */
   hookAck(params: HookAck, ask?: Ask): Promise<Methods["hook/ack"]["result"]> {
     return this.call("hook/ack", params, ask);
+  }
+
+  /**
+   * Allows the next write of a file to the sessions that a hook has denied it
+   * (OFF-4). Refused with `denied` if the requesting process runs below an
+   * agent's.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `denied`, `outsideWorkspace`, `notAFile`, `notFound`.
+   */
+  hookAllow(params: HookAllow = {}, ask?: Ask): Promise<Methods["hook/allow"]["result"]> {
+    return this.call("hook/allow", params, ask);
   }
 
   /** An event of a hook of any agent. */

@@ -31,13 +31,35 @@ pub(super) fn examine(
         let name = agent.name();
         let heard = status.and_then(|status| status.agents.iter().find(|one| one.agent == name));
         let found = found.iter().find(|found| found.agent == agent);
+        let off = || places.as_ref()?.switched_off(agent, name.to_owned());
+        if !hooks.is_empty()
+            && let Some(off) = off()
+        {
+            return Some(off);
+        }
         (found.is_some() || heard.is_some() || !hooks.is_empty())
             .then(|| finding(agent, found, &hooks, heard, status))
     })
     .collect()
 }
 
+/// Returns a finding, with a mark if the agent's support was never run with the
+/// real program.
 fn finding(
+    agent: Agent,
+    found: Option<&Present>,
+    hooks: &[Installed],
+    heard: Option<&AgentHeard>,
+    status: Option<&StatusReport>,
+) -> Finding {
+    let mut finding = state(agent, found, hooks, heard, status);
+    if let Some(untried) = agent.untried() {
+        finding.says = format!("{}; {untried}", finding.says);
+    }
+    finding
+}
+
+fn state(
     agent: Agent,
     found: Option<&Present>,
     hooks: &[Installed],
@@ -54,6 +76,20 @@ fn finding(
         ),
         (None, None) => "no daemon runs, so no event was received".into(),
     };
+    if let Some(broken) = heard.and_then(|heard| not_recognised(agent, heard)) {
+        return broken;
+    }
+    if let Some(heard) = heard.filter(|heard| heard.unclear > 0) {
+        return Finding::note(
+            name,
+            format!(
+                "{last}; {} not understood in full: {}",
+                were(heard.unclear),
+                last_unclear(heard)
+            ),
+            "what such a tool does to a file counts as yours; `touchmark logs` names each kind",
+        );
+    }
     let places: Vec<String> = hooks.iter().map(|one| directory(&one.path)).collect();
     let places = places.join(" and ");
     if hooks.is_empty() {
@@ -88,6 +124,37 @@ fn finding(
             format!("{last}; the hooks in {places} were not written by this touchmark"),
             again,
         ),
+    }
+}
+
+/// Returns a finding if an agent sends events, but none of which touchmark can
+/// know what the agent does; else `None`.
+fn not_recognised(agent: Agent, heard: &AgentHeard) -> Option<Finding> {
+    let says = match heard {
+        heard if heard.events == 0 && heard.unclear > 0 => {
+            format!("none of its events is understood: {}", last_unclear(heard))
+        }
+        heard if heard.tools == 0 && heard.unclear_tools > 0 => format!(
+            "its events arrive, but none of its tools is recognised: {}",
+            last_unclear(heard)
+        ),
+        _ => return None,
+    };
+    Some(Finding::wrong(
+        agent.name().to_owned(),
+        format!("{says}. So its changes count as yours, and it is told nothing"),
+        "this version of the agent needs another touchmark; `touchmark logs` names each kind",
+    ))
+}
+
+fn last_unclear(heard: &AgentHeard) -> String {
+    escaped(heard.last_unclear.as_deref().unwrap_or("?"), 120)
+}
+
+fn were(events: u64) -> String {
+    match events {
+        1 => "1 event was".into(),
+        events => format!("{events} events were"),
     }
 }
 

@@ -15,6 +15,7 @@ use touchmark_client::proto::sessions::SessionClose;
 
 use crate::context::Context;
 use crate::output::Failure;
+use crate::project;
 use crate::settings::{Agent, Installed, Kind, TEST_SESSION};
 use crate::text::{count, directory};
 
@@ -54,7 +55,7 @@ pub(super) fn run(
             let own = own.to_string_lossy().into_owned();
             let instead = Installed {
                 command: vec![own, "hook".into(), agent.name().to_owned()],
-                event: "session.created".into(),
+                event: agent.plain_event().into(),
                 ..what.clone()
             };
             let said = hook(context, workspace, agent, &instead)?;
@@ -72,14 +73,13 @@ fn hook(
     agent: Agent,
     what: &Installed,
 ) -> Result<String, Unproved> {
-    let running = workspace.is_running() && !workspace.is_asleep();
-    if !running && !workspace.is_marked() && context.global.workspace.is_none() {
+    if !project::is_one(workspace) && context.global.workspace.is_none() {
         return Err(Unproved::Untried(format!(
             "{} is no workspace, with neither a .git nor a .touchmark.toml",
             directory(&workspace.root)
         )));
     }
-    if !running && context.global.no_start {
+    if !workspace.is_running() && context.global.no_start {
         return Err(Unproved::Untried("no daemon runs".into()));
     }
     let client = context.connect(workspace)?;

@@ -111,10 +111,13 @@ fn found(row: &AgentPlans) -> Vec<(anstyle::Style, String)> {
             .chain(found.directory.as_deref().map(directory))
     });
     let places: Vec<String> = places.collect();
-    let places = match places.is_empty() {
+    let mut places = match places.is_empty() {
         true => "not found here".to_owned(),
         false => places.join(", "),
     };
+    if let Some(untried) = row.agent.untried() {
+        places = format!("{places}; {untried}");
+    }
     vec![
         (style::BOLD, row.agent.name().to_owned()),
         (style::DIM, places),
@@ -141,6 +144,8 @@ fn facts_of(row: &AgentPlans) -> serde_json::Value {
         .collect();
     json!({
         "agent": row.agent.name(),
+        "title": row.agent.settings().title,
+        "untried": row.agent.untried(),
         "program": place(found.and_then(|found| found.program.as_ref())),
         "directory": place(found.and_then(|found| found.directory.as_ref())),
         "files": files,

@@ -19,6 +19,8 @@ pub(in super::super) enum Answers {
     /// Both as [`Self::Specific`] and with the decision at the top level: VS
     /// Code and Copilot CLI read the same hook file.
     Copilot,
+    /// `decision` and `reason`; a text in `hook_specific_output` (Mistral Vibe).
+    Flat,
     /// `decision`, which is `block` (goose).
     Block,
     /// The exit code 2 and the reason on standard error (Windsurf).
@@ -26,13 +28,17 @@ pub(in super::super) enum Answers {
 }
 
 impl Answers {
-    pub(super) fn print(self, event: &str, verdict: Verdict) -> HookPrinted {
+    pub(super) fn print(self, event: &str, verdict: Verdict, shown: Option<String>) -> HookPrinted {
         let (exit, stderr) = match (self, &verdict) {
             (Self::Exit, Verdict::Deny(reason)) => (2, reason.clone()),
             _ => (0, String::new()),
         };
+        let mut printed = self.json(event, verdict);
+        if let (Some(text), Value::Object(members)) = (shown, &mut printed) {
+            members.insert("systemMessage".to_owned(), text.into());
+        }
         HookPrinted {
-            stdout: self.json(event, verdict).to_string(),
+            stdout: printed.to_string(),
             stderr,
             exit,
             ack: None,
@@ -67,7 +73,14 @@ impl Answers {
             (Self::Permission, Verdict::Ask(text)) => {
                 json!({"permission": "ask", "user_message": text})
             }
-            (Self::Specific | Self::Copilot, Verdict::Tell(text)) => json!({"hookSpecificOutput": {
+            (Self::Copilot, Verdict::Tell(text)) => json!({
+                "additionalContext": text,
+                "hookSpecificOutput": {
+                    "hookEventName": event,
+                    "additionalContext": text,
+                },
+            }),
+            (Self::Specific, Verdict::Tell(text)) => json!({"hookSpecificOutput": {
                 "hookEventName": event,
                 "additionalContext": text,
             }}),
@@ -75,8 +88,11 @@ impl Answers {
                 "hookEventName": event,
                 "updatedToolOutput": output,
             }}),
-            (Self::Decision, Verdict::Deny(reason)) => {
+            (Self::Decision | Self::Flat, Verdict::Deny(reason)) => {
                 json!({"decision": "deny", "reason": reason})
+            }
+            (Self::Flat, Verdict::Tell(text)) => {
+                json!({"hook_specific_output": {"additional_context": text}})
             }
             (Self::Decision, Verdict::Tell(text)) => {
                 json!({"hookSpecificOutput": {"additionalContext": text}})

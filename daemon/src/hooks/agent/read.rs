@@ -50,7 +50,7 @@ pub(super) fn sessions(
 
 pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
     let fields = &agent.fields;
-    let Some(name) = text(input, fields.event) else {
+    let Some(name) = text(input, fields.event).or(agent.unnamed) else {
         return Heard::odd(Odd::NoEvent);
     };
     let mut events = agent.events.iter();
@@ -68,6 +68,7 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
     };
     let mut directory = cwd(input, fields.cwd, fields.roots);
     let mut odd = None;
+    let mut knows_tool = false;
     let what = match event.is {
         Is::Start => What::Start {
             kept: matches!(text(input, &["source"]), Some("resume" | "fork")),
@@ -88,7 +89,10 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
             let given = parsed.as_ref();
             let call = call(text(input, fields.call), name, given);
             let tool = match agent.tool(name, given) {
-                Ok(tool) => tool,
+                Ok(tool) => {
+                    knows_tool = tool != Tool::Other;
+                    tool
+                }
                 Err(wrong) => {
                     odd = Some(wrong);
                     Tool::Other
@@ -101,7 +105,10 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
                 directory = Some(inside).filter(|path| path.is_absolute());
             }
             let has_failed = match event.is {
-                Is::AfterOrFailed => present(input, fields.output).is_some_and(is_error),
+                Is::AfterOrFailed => {
+                    present(input, fields.error).is_some()
+                        || present(input, fields.output).is_some_and(is_error)
+                }
                 is => is == Is::Failed,
             };
             match event.is {
@@ -154,12 +161,14 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
         program: agent.program(input),
         cwd: directory,
         model: agent.model(input),
-        can_tell: event.tells && agent.told_with.is_none_or(|name| input.get(name).is_some()),
+        can_tell: event.tells
+            && (agent.told_with.is_empty() || present(input, agent.told_with).is_some()),
         what,
     };
     Heard {
         happened: Some(happened),
         odd,
+        knows_tool,
     }
 }
 
@@ -201,8 +210,8 @@ fn same(one: &str, other: &str) -> bool {
 impl Heard {
     fn odd(odd: Odd) -> Self {
         Self {
-            happened: None,
             odd: Some(odd),
+            ..Self::default()
         }
     }
 }
@@ -252,6 +261,11 @@ impl Agent {
         let lacks = |field: Names| Odd::Field(name, field.first().unwrap_or(&""));
         let path = || text(given, arguments.path).ok_or_else(|| lacks(arguments.path));
         let write = |change| Ok(Tool::write(name, path()?, change));
+        // Copilot CLI gives the tools for edits and for patches one name.
+        let does = match does {
+            Does::Whole | Does::Replace if given.is_string() => &Does::Patch,
+            does => does,
+        };
         match does {
             Does::Read { first, lines } => Ok(Tool::Read(arguments.reading(
                 path()?,

@@ -1,6 +1,7 @@
 //! The agents, one file each: its row, and the sources of what the row says.
 
 mod claude;
+mod cline;
 mod codex;
 mod copilot;
 mod cursor;
@@ -9,7 +10,9 @@ mod gemini;
 mod goose;
 mod grok;
 mod opencode;
+mod pi;
 mod qwen;
+mod vibe;
 mod windsurf;
 
 use super::super::fields::text;
@@ -18,8 +21,10 @@ use super::Is::{
     After, AfterOrFailed, Attached, BatchEnd, Before, ChildEnd, ChildStart, Compacted,
     CompactedByHand, Declined, End, Failed, Interrupted, ModelUsed, Prompt, Start, Stop,
 };
-use super::settings::{Addition, EntryFormat, Handler, SETTINGS, Servers, Settings, UserFile};
-use super::{ARGUMENTS, Agent, Answers, Arguments, BASE, Does, FIELDS, Fields, mute, tells};
+use super::settings::{
+    Addition, EntryFormat, Handler, SETTINGS, Servers, Settings, Switch, UserFile,
+};
+use super::{ARGUMENTS, Agent, Answers, Arguments, BASE, Does, Event, FIELDS, Fields, mute, tells};
 
 /// A read of 2,000 lines by default, with `offset` counted from 1.
 const READ: Does = Read {
@@ -45,8 +50,36 @@ const READ_ALL: Does = Read {
     lines: None,
 };
 
+/// The events that touchmark's plug-ins send.
+const PLUGIN_EVENTS: &[Event] = &[
+    mute("session.created", Start),
+    mute("session.deleted", End),
+    tells("prompt", Prompt),
+    mute("before", Before),
+    tells("after", After),
+    mute("failed", Failed),
+    mute("session.compacted", Compacted),
+    mute("session.idle", Stop),
+];
+
+/// The names of these events' fields.
+const PLUGIN_FIELDS: Fields = Fields {
+    event: &["phase"],
+    session: &["sessionID"],
+    child: &[],
+    parent: &["parentID"],
+    mode: &["agent"],
+    prompt: &["prompt", "text"],
+    turn: &["messageID"],
+    tool: &["tool"],
+    call: &["callID"],
+    arguments: &["args"],
+    output: &["output", "metadata"],
+    ..FIELDS
+};
+
 /// All agents, in the order of lists.
-pub(super) static AGENTS: [&Agent; 11] = [
+pub(super) static AGENTS: [&Agent; 14] = [
     &claude::ROW,
     &codex::ROW,
     &gemini::ROW,
@@ -54,6 +87,9 @@ pub(super) static AGENTS: [&Agent; 11] = [
     &opencode::ROW,
     &qwen::ROW,
     &copilot::ROW,
+    &pi::ROW,
+    &cline::ROW,
+    &vibe::ROW,
     &droid::ROW,
     &grok::ROW,
     &windsurf::ROW,

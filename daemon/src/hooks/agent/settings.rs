@@ -31,6 +31,20 @@ pub struct Settings {
     /// Whether a hook that is in the user's and the project's settings runs
     /// once.
     pub runs_once: bool,
+    /// The setting that switches all hooks off; `None` if there is none.
+    pub switch: Option<Switch>,
+}
+
+/// A setting that switches all of an agent's hooks off.
+#[derive(Debug)]
+pub struct Switch {
+    /// Where the setting is, as a JSON pointer.
+    pub pointer: &'static str,
+    /// The value with which no hook runs.
+    pub off: bool,
+    /// Files that count before the project's: one next to it, and the one of
+    /// the machine's administrator. `None` if the agent reads none.
+    pub before: Option<(&'static str, &'static str)>,
 }
 
 /// The defaults that most agents share.
@@ -46,6 +60,7 @@ pub(super) const SETTINGS: Settings = Settings {
     project_note: None,
     records_trust: false,
     runs_once: false,
+    switch: None,
 };
 
 /// The settings of an agent's MCP servers.

@@ -6,7 +6,9 @@ use std::path::Path;
 use touchmark_engine::text::{form, lines, tokens};
 use touchmark_engine::{Fact, Hunk, Passing, Refusal};
 use touchmark_proto::files::FileMention;
-use touchmark_proto::{ClientPath, Error, ErrorCode, FileState, Hash, LineRange, SessionId};
+use touchmark_proto::{
+    ClientPath, Error, ErrorCode, ErrorData, FileState, Hash, LineRange, SessionId,
+};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::destroys::{self, Shown, Texts};
@@ -126,6 +128,54 @@ pub(super) async fn replaces_unread(
     None
 }
 
+/// Denies a call that replaces or removes a file and takes back lines which its
+/// session was shown in a notice alone: it may write from an older copy. The
+/// repeated call may run. `None` if the call may run.
+pub(super) async fn takes_back(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    files: &[Writing],
+) -> Option<Outcome> {
+    for Writing { path, change } in files.iter().filter(|file| !file.change.names_lines()) {
+        let Some(path) = daemon.place(cwd, path).await else {
+            continue;
+        };
+        let Ok(named) = path.normalise(&daemon.cx.root_bytes()) else {
+            continue;
+        };
+        let Some(noticed) = daemon.memory.noticed(session, &named) else {
+            continue;
+        };
+        let status = daemon.status(session, &path).await?;
+        let status = FileState {
+            seen_hash: Some(noticed.before),
+            changed_by: Some(noticed.changed_by),
+            since: Some(noticed.since),
+            ..status
+        };
+        let file = File {
+            daemon,
+            session,
+            path,
+            status,
+        };
+        let (text, shown) = match file.weigh(change).await {
+            Some(Judgement::Passes(_)) => continue,
+            Some(Judgement::Denied(text, shown)) => (text, shown),
+            // The texts cannot be compared.
+            None => (file.changed_since_read()?, None),
+        };
+        daemon.cx.inside.record(vec![Fact::Refused {
+            session: session.clone(),
+            path: Some(file.status.path.clone()),
+            cause: Refusal::Stale,
+        }]);
+        return Some(file.denied(text, shown));
+    }
+    None
+}
+
 /// One file of a call.
 struct File<'a> {
     daemon: &'a DaemonHandle,
@@ -154,6 +204,18 @@ struct Seen {
 }
 
 impl File<'_> {
+    /// Returns the reason of a denial without lines.
+    fn changed_since_read(&self) -> Option<String> {
+        let data = ErrorData {
+            path: Some(self.status.path.clone()),
+            changed_by: self.status.changed_by.clone(),
+            since: self.status.since,
+            ..ErrorData::default()
+        };
+        let error = Error::new(ErrorCode::Stale, String::new()).with(data);
+        notice::refusal(&error, None)
+    }
+
     async fn weigh(&self, change: &Change) -> Option<Judgement> {
         let (hash, now) = self.daemon.bytes(&self.path).await?;
         // A tool that keeps the form of the file, or one that does not, destroys
@@ -261,13 +323,14 @@ impl File<'_> {
                 path: self.path.clone(),
                 hash,
                 lines,
+                noticed: None,
             });
             format!("{DENIAL}{number}")
         });
         Outcome {
             verdict: Verdict::Deny(text),
             ack,
-            undo: Vec::new(),
+            ..Outcome::default()
         }
     }
 }

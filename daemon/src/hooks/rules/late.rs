@@ -3,6 +3,7 @@
 //! the answer of the session's next event.
 
 use std::path::Path;
+use std::time::Duration;
 
 use touchmark_engine::Input;
 use touchmark_engine::{Fact, Passing};
@@ -15,7 +16,7 @@ use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Happened, Tool, Verdict, What, Writing};
 use super::super::notice;
 use super::super::unanswered::Held;
-use super::{Outcome, end_command, follow, prints};
+use super::{Outcome, Told, commands, follow, prints};
 use crate::config::Gate;
 
 /// The maximum number of versions of a file that are examined.
@@ -71,7 +72,9 @@ pub(in crate::hooks) async fn make_up(
                         missed(daemon, &session, cwd, path).await;
                     }
                 }
-                let text = end_command(daemon, &session, call).await;
+                let mut told = Told::default();
+                commands::end(daemon, &session, call, Duration::ZERO, &mut told).await;
+                let text = (!told.texts.is_empty()).then(|| told.texts.join("\n"));
                 daemon.memory.say_later(&daemon.cx.inside, &session, text);
             }
             Tool::Write { .. } | Tool::Other => {
@@ -209,5 +212,6 @@ pub(in crate::hooks) fn with_late(
         verdict: Verdict::Tell(texts.join("\n")),
         ack: Some(format!("{count}{names}{rest}")),
         undo: outcome.undo,
+        shown: outcome.shown,
     }
 }

@@ -9,7 +9,7 @@ use touchmark_proto::{ClientPath, Hash, LineRange, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Output, Reading};
-use super::super::memory::Before;
+use super::super::memory::{Before, InDenial};
 use super::{late, remember};
 
 /// Returns the current content of a path, if it is a file that can be read.
@@ -106,6 +106,24 @@ pub(super) async fn seen(
             ..file_read(session, path)
         };
         let _not_a_file = daemon.ask(read).await;
+    }
+}
+
+/// Notes that the lines in a denial or a notice were delivered: they count as
+/// seen.
+pub(super) async fn shown(daemon: &DaemonHandle, number: u64) {
+    if let Some(InDenial {
+        session,
+        path,
+        hash,
+        lines,
+        noticed,
+    }) = daemon.memory.denied(number)
+    {
+        seen(daemon, &session, &path, hash, &lines).await;
+        if let (Some(noticed), Ok(path)) = (noticed, path.normalise(&daemon.cx.root_bytes())) {
+            daemon.memory.notices_lines(&session, path, noticed);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Edits of a session that another author took back, and put back later. A
-//! session that was told the first is told the second (UNDO-5).
+//! session that was told the first is told the second. What the notice about an
+//! undo says is told no second time (UNDO-5).
 
-use touchmark_proto::changes::ModifiedTaken;
+use touchmark_proto::changes::{ModifiedAck, ModifiedTaken};
 use touchmark_proto::files::FileHistory;
-use touchmark_proto::{ClientPath, SessionId, State};
+use touchmark_proto::{ClientPath, Hash, RelPath, SessionId, State};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::notice;
@@ -66,4 +67,57 @@ pub(super) async fn find_put_back(daemon: &DaemonHandle, session: &SessionId) {
             memory.say_later(&daemon.cx.inside, session, Some(text));
         }
     }
+}
+
+/// Removes the changes that undos and redos made and that their notices tell.
+/// Of those that others have changed as well, only that is left. Returns whether
+/// nothing is left to be told.
+pub(super) async fn by_undo(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    taken: &mut ModifiedTaken,
+) -> bool {
+    let changes = &mut taken.changes;
+    let mut left = daemon.memory.undone(|undone| undone.left(session));
+    left.retain(|path, _| changes.iter().any(|change| change.path == *path));
+    if left.is_empty() {
+        return false;
+    }
+    let of = session.clone();
+    let looked = daemon.cx.inside.look(move |state| {
+        let is_all = |path: &RelPath, contents: &[Option<Hash>]| {
+            let path = state.names.file_of(path);
+            let known = state.knowledge(&of, path)?;
+            let since = known.told.max(known.at);
+            let versions = state.paths.get(path)?.versions.iter();
+            let mut untold = versions.filter(|kept| kept.n > since && !kept.is_by(&of));
+            Some(untold.all(|kept| contents.contains(&kept.hash)))
+        };
+        let with_rest = left.into_iter().map(|(path, contents)| {
+            let is_all = is_all(&path, &contents) == Some(true);
+            (path, (is_all, contents))
+        });
+        with_rest.collect::<std::collections::BTreeMap<_, _>>()
+    });
+    let known = looked.await.unwrap_or_default();
+    let before = changes.len();
+    changes.retain(|change| {
+        let known = known.get(&change.path);
+        change.lost.is_some() || !known.is_some_and(|(is_all, _)| *is_all)
+    });
+    for change in changes.iter_mut() {
+        let known = known.get(&change.path);
+        if known.is_some_and(|(_, contents)| contents.contains(&change.hash)) {
+            (change.reverts, change.reverted_lines) = (None, None);
+        }
+    }
+    if changes.len() == before || !changes.is_empty() || taken.reset == Some(true) {
+        return false;
+    }
+    let ack = ModifiedAck {
+        session: session.clone(),
+        cursor: taken.cursor.clone(),
+    };
+    let _told_again = daemon.ask(ack).await;
+    true
 }

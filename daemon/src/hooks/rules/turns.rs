@@ -9,7 +9,7 @@ use touchmark_proto::checkpoints::{CheckpointCreate, CheckpointDelete};
 use touchmark_proto::files::FileMention;
 use touchmark_proto::models::ModelRecord;
 use touchmark_proto::tasks::{Task, TaskList, TaskRemove, TaskSave, TaskType};
-use touchmark_proto::{LineRange, Millis, SessionId};
+use touchmark_proto::{Hash, LineRange, Millis, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::happened::{Background, Model};
@@ -229,6 +229,31 @@ pub(super) async fn tasks(
         };
         let _removed_already = daemon.ask(remove).await;
     }
+}
+
+/// A file's content is sent to the model without a tool. It counts as seen if
+/// it is the file's current content; otherwise the file is only mentioned.
+pub(super) async fn attach(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    cwd: Option<&Path>,
+    path: &str,
+    content: Option<&str>,
+) {
+    let Some(path) = daemon.place(cwd, path).await else {
+        return;
+    };
+    let Some(now) = reads::look(daemon, session, &path).await else {
+        return;
+    };
+    let hash = content
+        .map(|content| Hash::of(content.as_bytes()))
+        .filter(|hash| *hash == now.hash);
+    let mention = FileMention {
+        hash,
+        ..FileMention::new(session.clone(), path)
+    };
+    let _not_a_file = daemon.ask(mention).await;
 }
 
 #[cfg(test)]

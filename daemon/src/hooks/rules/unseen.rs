@@ -77,9 +77,7 @@ async fn denial(
         _ => edits::likeliest(change, &bytes)?,
     };
     let removed = lines::removed(text.as_bytes(), result.as_bytes())?;
-    let removed = removed.iter().fold(RangeSet::default(), |all, range| {
-        all.with(range.start, range.end)
-    });
+    let removed: RangeSet = removed.into_iter().collect();
     let unseen = removed.minus(&seen).ranges(status.line_count);
     let all: Vec<&str> = text.lines().collect();
     let says = |number: u32| {

@@ -14,7 +14,7 @@ use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
 use super::super::{edits, notice};
 use super::gate::{self, Weighed};
-use super::{Outcome, gone, remember, unsaved, unseen, worktrees, written};
+use super::{Outcome, remember, unsaved, unseen, worktrees, written};
 use crate::config::Gate;
 
 /// The maximum length of a tool's name that is stored, in bytes.
@@ -114,17 +114,15 @@ pub(super) async fn begin(
     if destructive && let Some(denied) = gate::replaces_unread(daemon, session, cwd, files).await {
         return denied;
     }
-    // Only a file that was not there to be read can be created again.
-    let absent = plan.iter().filter_map(|(file, _, change)| {
-        (file.base.is_none() && **change != Change::Delete).then_some(&file.path)
-    });
-    if destructive && let Some(denied) = gone::created_again(daemon, session, absent).await {
+    if destructive && let Some(denied) = gate::takes_back(daemon, session, cwd, files).await {
         return denied;
     }
     let mut begun = daemon.ask(begin.clone()).await;
     if let Err(error) = &begun
         && destructive
         && matches!(error.code, ErrorCode::NotRead | ErrorCode::Stale)
+        // A file that is gone has no lines to compare.
+        && error.files.first().unwrap_or(&error.data).cause.is_none()
     {
         match gate::weigh(daemon, session, cwd, files, error).await {
             Weighed::Denied(denied) => return *denied,
@@ -179,7 +177,13 @@ pub(super) async fn begin(
                 ..Outcome::default()
             }
         }
-        Err(error) => refused(daemon, session, &error).await,
+        Err(error) => {
+            let creates = |change: &Change| {
+                !change.names_lines() || change.quotes().iter().all(|quote| quote.is_empty())
+            };
+            let creates = files.iter().any(|file| creates(&file.change));
+            refused(daemon, session, &error, creates).await
+        }
     }
 }
 
@@ -245,7 +249,12 @@ fn mark(path: ClientPath, expect: Option<HashOrAbsent>, base: Option<Hash>) -> E
 /// Returns the outcome of a refused mark. Only changes by others deny the call.
 /// Other errors, such as a path that is no file or a store that cannot be
 /// written, do not concern the tool.
-async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> Outcome {
+async fn refused(
+    daemon: &DaemonHandle,
+    session: &SessionId,
+    error: &Error,
+    creates: bool,
+) -> Outcome {
     if !matches!(
         error.code,
         ErrorCode::NotRead | ErrorCode::Stale | ErrorCode::Busy
@@ -259,9 +268,18 @@ async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> O
     };
     let mut error = error.clone();
     for data in error.files.iter_mut().chain([&mut *error.data]) {
-        notice::without_own(data.changed_by.as_deref_mut().unwrap_or_default(), session);
+        notice::without_own(
+            data.changed_by.as_deref_mut().unwrap_or_default(),
+            session,
+            true,
+        );
     }
-    let Some(text) = notice::refusal(&error, counts) else {
+    let data = error.files.first().unwrap_or(&error.data);
+    let text = match data.cause {
+        Some(_) => notice::gone(data, creates),
+        None => notice::refusal(&error, counts),
+    };
+    let Some(text) = text else {
         return Outcome::default();
     };
     let named = data.path.clone().filter(|_| error.code == ErrorCode::Stale);
@@ -272,7 +290,7 @@ async fn refused(daemon: &DaemonHandle, session: &SessionId, error: &Error) -> O
     Outcome {
         verdict: Verdict::Deny(text),
         ack,
-        undo: Vec::new(),
+        ..Outcome::default()
     }
 }
 

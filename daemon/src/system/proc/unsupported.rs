@@ -40,6 +40,16 @@ pub(crate) fn runs_this_program(_pid: u32) -> bool {
     false
 }
 
+/// Returns nothing.
+pub(crate) fn command_line(_pid: u32) -> Vec<String> {
+    Vec::new()
+}
+
+/// Returns nothing.
+pub(crate) fn environment(_pid: u32) -> Vec<u8> {
+    Vec::new()
+}
+
 /// Returns false.
 pub(crate) fn environment_says(_pid: u32, _value: &str) -> bool {
     false

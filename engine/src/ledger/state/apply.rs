@@ -157,7 +157,11 @@ impl State {
                 path,
                 version,
                 by,
-            } => self.lost(n, session, path, *version, *by),
+                seen,
+                lines: None,
+            } => self.lost(n, session, path, *version, *by, seen),
+            // The log has it.
+            Fact::Lost { lines: Some(_), .. } => {}
             Fact::Saved {
                 path,
                 hash,

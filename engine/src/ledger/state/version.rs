@@ -6,6 +6,7 @@ use touchmark_proto::{
 };
 
 use crate::ledger::record::{Held, VersionFact};
+use crate::ranges::RangeSet;
 
 /// A version with its corrections applied, or several versions that were merged
 /// into one (see `settle`).
@@ -36,8 +37,8 @@ pub struct KeptVersion {
     pub(crate) author: AuthorKind,
     /// The evidence for the author.
     pub evidence: Evidence,
-    /// The version was overwritten before the session that overwrote it had
-    /// seen it.
+    /// The version was replaced before the session that did so had seen it.
+    /// Whether lines of it are lost, the contents say (ATTR-10).
     pub lost: bool,
     /// A session declared the content, but the daemon never read it from the
     /// disk.
@@ -58,6 +59,18 @@ pub(crate) struct VersionDetails {
     pub(crate) candidates: Vec<SessionId>,
     pub(crate) command: Option<u64>,
     pub(crate) mode_before: Option<FileMode>,
+    pub(crate) replaced: Option<Replaced>,
+}
+
+/// How a version was replaced by a session that had not seen it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The version that replaced it.
+    pub by: u64,
+    /// The content of that version; `None` for no file.
+    pub content: Option<Hash>,
+    /// The contents that the session had seen by then, with the lines of each.
+    pub seen: Vec<(Hash, RangeSet)>,
 }
 
 impl KeptVersion {
@@ -101,6 +114,7 @@ impl KeptVersion {
             command: fact.command,
             // A correction does not say it again.
             mode_before: self.mode_before().or(fact.mode_before),
+            replaced: self.replaced().cloned(),
         };
         self.details = (details != VersionDetails::default()).then(|| Box::new(details));
     }
@@ -158,6 +172,12 @@ impl KeptVersion {
     /// The mode before, where it is known to have been another.
     pub fn mode_before(&self) -> Option<FileMode> {
         self.details.as_ref()?.mode_before
+    }
+
+    /// Returns how a session replaced it that had not seen it; `None` if none
+    /// did, or if an older touchmark recorded it.
+    pub fn replaced(&self) -> Option<&Replaced> {
+        self.details.as_ref()?.replaced.as_ref()
     }
 
     /// Removes a session that turned out not to have written it from the

@@ -1,9 +1,10 @@
 //! How versions and their corrections change the state.
 
-use super::{KeptVersion, LostVersion, State};
+use super::{KeptVersion, LostVersion, Replaced, State};
 use crate::ledger::record::VersionFact;
+use crate::ranges::RangeSet;
 use crate::small_set;
-use touchmark_proto::{Evidence, HashOrAbsent, Millis, RelPath, SessionId};
+use touchmark_proto::{Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
 impl State {
     pub(super) fn version(&mut self, n: u64, time: Millis, fact: &VersionFact) {
@@ -162,14 +163,22 @@ impl State {
         path: &RelPath,
         version: u64,
         by: u64,
+        seen: &[(Hash, RangeSet)],
     ) {
         let Some(state) = self.paths.get_mut(path) else {
             return;
         };
+        let content = state.versions.iter().find(|kept| kept.n == by);
+        let content = content.and_then(|kept| kept.hash);
         let Some(kept) = state.versions.iter_mut().find(|kept| kept.n == version) else {
             return;
         };
         kept.lost = true;
+        kept.details.get_or_insert_default().replaced = Some(Replaced {
+            by,
+            content,
+            seen: seen.to_vec(),
+        });
         let lost = LostVersion {
             n,
             path: path.clone(),

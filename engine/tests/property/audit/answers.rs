@@ -307,9 +307,14 @@ impl Audit {
             ErrorCode::NotRead | ErrorCode::Stale => {
                 if let Ask::Begin { files, .. } = &asked.asking.ask {
                     let fine = files.iter().all(|(path, _)| {
-                        let last = self.last.get(&(who.clone(), (*path).to_owned()));
+                        let key = (who.clone(), (*path).to_owned());
+                        let last = self.last.get(&key);
+                        let seen = self.maybe_seen.get(&key);
                         let there = world.disk.between(path, asked.moment, moment);
-                        there == [At::Absent] || last.is_some_and(|last| there == [At::File(*last)])
+                        let never_seen = seen.is_none_or(BTreeSet::is_empty)
+                            && !self.read_unknown.contains(&key);
+                        (there == [At::Absent] && never_seen)
+                            || last.is_some_and(|last| there == [At::File(*last)])
                     });
                     ensure!("GUARD-4", !fine, "{error:?} although all was seen");
                 }

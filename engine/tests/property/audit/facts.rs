@@ -63,7 +63,9 @@ impl Audit {
             } => {
                 // It is not known which content was read (SEEN-1): perhaps one
                 // from before the last report.
-                self.told.remove(&(session.clone(), text(path)));
+                let key = (session.clone(), text(path));
+                self.told.remove(&key);
+                self.read_unknown.insert(key);
             }
             Fact::EditBegun(begun) => {
                 let mut files: BTreeMap<String, Vec<OpenFile>> = BTreeMap::new();

@@ -84,6 +84,8 @@ pub struct Audit {
     claims: BTreeMap<Key, BTreeSet<HashOrAbsent>>,
     saves: BTreeMap<String, BTreeSet<Hash>>,
     maybe_seen: BTreeMap<Key, BTreeSet<Hash>>,
+    /// The files of which a session has read a content that is not known.
+    read_unknown: BTreeSet<Key>,
     /// The last content seen, if it is certain: after a whole read.
     last: BTreeMap<Key, Hash>,
     told: BTreeMap<Key, Told>,

@@ -6,7 +6,7 @@ use super::ids::{id_from_json, id_to_json};
 use super::{names, tree};
 use crate::codec::message::{ClientMessage, Incoming, MessageId, Rejected};
 use crate::codec::refused::invalid_request;
-use crate::{Error, ErrorCode, ErrorData, Request};
+use crate::{Error, ErrorCode, ErrorData, METHODS, Request};
 
 /// The maximum number of requests in one batch.
 pub const MAX_BATCH: usize = 1000;
@@ -97,7 +97,7 @@ fn request(method: &str, params: Option<Value>) -> Result<(Option<u64>, Request)
     };
     // `hook/claude` is `hook/event` with this agent, and so for each agent.
     let agent = method.strip_prefix("hook/");
-    let agent = agent.filter(|name| !["event", "ack", "join"].contains(name));
+    let agent = agent.filter(|_| !METHODS.contains(&method));
     let method = match (agent, &mut params) {
         (Some(agent), Value::Object(params)) => {
             params.insert("agent".into(), agent.into());

@@ -42,7 +42,7 @@ impl Wire for Messages {
 
     fn whole(&self, said: &Said, tokens: u64) -> Value {
         let (block, reason) = match said {
-            Said::Text(text) | Said::Free(_, text) => {
+            Said::Text(text) | Said::Free(_, text) | Said::Custom(_, text) => {
                 (json!({"type": "text", "text": text}), "end_turn")
             }
             Said::Call(name, arguments) => (

@@ -38,6 +38,13 @@ impl Wire for Completions {
             Said::Text(text) | Said::Free(_, text) => {
                 (json!({"role": "assistant", "content": text}), "stop")
             }
+            Said::Custom(name, input) => (
+                json!({"role": "assistant", "content": null, "tool_calls": [{
+                    "id": fresh("call"), "type": "custom",
+                    "custom": {"name": name, "input": input},
+                }]}),
+                "tool_calls",
+            ),
             Said::Call(name, arguments) => (
                 json!({"role": "assistant", "content": null, "tool_calls": [{
                     "id": fresh("call"), "type": "function",

@@ -25,7 +25,7 @@ impl Wire for Generate {
 
     fn whole(&self, said: &Said, tokens: u64) -> Value {
         let part = match said {
-            Said::Text(text) | Said::Free(_, text) => json!({"text": text}),
+            Said::Text(text) | Said::Free(_, text) | Said::Custom(_, text) => json!({"text": text}),
             Said::Call(name, arguments) => {
                 json!({"functionCall": {"name": name, "args": arguments}})
             }

@@ -32,7 +32,7 @@ impl Wire for Responses {
                 "type": "message", "id": fresh("msg"), "role": "assistant",
                 "content": [{"type": "output_text", "text": text, "annotations": []}],
             }),
-            Said::Free(name, input) => json!({
+            Said::Free(name, input) | Said::Custom(name, input) => json!({
                 "type": "custom_tool_call", "id": fresh("ctc"), "call_id": fresh("call"),
                 "name": name, "input": input,
             }),

@@ -8,6 +8,7 @@ pub(super) static ROW: Agent = Agent {
     program: "claude-code",
     provider: "anthropic",
     also: &["cursor", "grok", "copilot"],
+    untried: None,
     settings: Settings {
         title: "Claude Code",
         programs: &["claude"],
@@ -23,6 +24,14 @@ pub(super) static ROW: Agent = Agent {
             "Claude Code asks whether you want a project's MCP servers when it starts there",
         ),
         runs_once: true,
+        switch: Some(Switch {
+            pointer: "/disableAllHooks",
+            off: true,
+            before: Some((
+                "settings.local.json",
+                "/etc/claude-code/managed-settings.json",
+            )),
+        }),
         ..SETTINGS
     },
     events: &[
@@ -64,5 +73,6 @@ pub(super) static ROW: Agent = Agent {
     attaches: true,
     replaces: true,
     leads_sessions: true,
+    shows: true,
     ..BASE
 };

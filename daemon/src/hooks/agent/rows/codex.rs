@@ -17,6 +17,7 @@ pub(super) static ROW: Agent = Agent {
     name: "codex",
     program: "codex",
     provider: "openai",
+    untried: None,
     settings: Settings {
         title: "Codex",
         programs: &["codex"],
@@ -59,5 +60,6 @@ pub(super) static ROW: Agent = Agent {
     other_tools: "spawn_agent update_plan view_image web_search",
     leads_sessions: true,
     ends_unreported: true,
+    shows: true,
     ..BASE
 };

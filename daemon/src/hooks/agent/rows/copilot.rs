@@ -1,8 +1,10 @@
-//! VS Code's agent and Copilot CLI: from code.visualstudio.com/docs (agent
-//! hooks) and docs.github.com (Copilot CLI's hooks). Both read one file. Of
-//! Copilot CLI, the payloads of 1.0.102 are played; VS Code's agent was not
-//! tried (docs/agents/more.md). Copilot CLI accepts no text for the model after
-//! a tool; it puts the tool's result into `tool_result`.
+//! VS Code's agent and Copilot CLI, which read one file: from
+//! code.visualstudio.com/docs (agent hooks), and Copilot CLI 1.0.102 itself
+//! (docs/agents/more.md).
+//!
+//! Copilot CLI puts a tool's result into `tool_result`. A sub-agent has a
+//! session id of its own there, and names its parent's. `SubagentStart` comes
+//! without its name.
 
 use super::*;
 
@@ -14,7 +16,9 @@ pub(super) static ROW: Agent = Agent {
         let says = |name: &str| input.get(name).is_some();
         says("timestamp") && !says("permission_mode")
     },
-    told_with: Some("tool_response"),
+    // Of VS Code's events only those after tools; of Copilot CLI's, all.
+    told_with: &["tool_response", "hook_event_name"],
+    untried: Some("VS Code's agent: from documents, not run"),
     settings: Settings {
         title: "GitHub Copilot: VS Code's agent, Copilot CLI",
         programs: &["copilot"],
@@ -25,11 +29,11 @@ pub(super) static ROW: Agent = Agent {
         ..SETTINGS
     },
     events: &[
-        mute("SessionStart", Start),
-        mute("UserPromptSubmit", Prompt),
+        tells("SessionStart", Start),
+        tells("UserPromptSubmit", Prompt),
         mute("PreToolUse", Before),
         tells("PostToolUse", AfterOrFailed),
-        mute("PostToolUseFailure", Failed),
+        tells("PostToolUseFailure", Failed),
         mute("PreCompact", Compacted),
         mute("SubagentStart", ChildStart),
         mute("SubagentStop", ChildEnd),
@@ -39,7 +43,11 @@ pub(super) static ROW: Agent = Agent {
         mute("AgentStop", Stop).unasked(),
     ],
     ignored: "ErrorOccurred Notification PermissionRequest",
+    unnamed: Some("SubagentStart"),
     fields: Fields {
+        session: &["agent_id", "session_id", "sessionId"],
+        child: &[],
+        parent: &["parent_agent_id"],
         output: &["tool_response", "tool_result", "toolResult"],
         arguments: &["tool_input", "toolArgs"],
         ..FIELDS
@@ -54,8 +62,9 @@ pub(super) static ROW: Agent = Agent {
         ("edit_notebook_file", Rewrite),
         ("apply_patch", Patch),
         ("run_in_terminal", Shell),
-        // Copilot CLI 1.0.102, with these event names: Claude Code's names, and
-        // its own arguments. With its own event names, its own names.
+        // Copilot CLI, with these event names: Claude Code's names, and its own
+        // arguments. With its own event names, its own names. `Edit` is also
+        // the name of the tool for patches.
         ("Read", READ_ALL),
         ("Write", Whole),
         ("Edit", Replace),
@@ -65,10 +74,14 @@ pub(super) static ROW: Agent = Agent {
         ("edit", Replace),
         ("bash", Shell),
     ],
-    other_tools: "Glob Grep Task WebFetch ask_user create_directory fetch_webpage file_search get_changed_files \
-        get_errors get_terminal_output glob grep grep_search list_dir \
-        manage_todo_list powershell run_notebook_cell runSubagent \
-        semantic_search task view_image web_fetch",
+    other_tools: "Agent AskUserQuestion Glob Grep Task WebFetch WebSearch ask_user \
+        create_directory exit_plan_mode fetch_copilot_cli_documentation \
+        fetch_webpage file_search get_changed_files get_errors \
+        get_terminal_output glob grep grep_search list_agents list_bash list_dir \
+        manage_todo_list powershell read_agent read_bash report_intent rg \
+        run_notebook_cell runSubagent semantic_search session_store_sql skill sql \
+        stop_bash store_memory task update_todo view_image web_fetch web_search \
+        write_agent write_bash",
     arguments: Arguments {
         path: &["filePath", "file_path", "path"],
         from: &["startLine"],

@@ -1,4 +1,4 @@
-//! Factory Droid: from docs.factory.ai/reference/hooks-reference; not tried
+//! Factory Droid: from docs.factory.ai/reference/hooks-reference
 //! (docs/agents/more.md).
 
 use super::*;
@@ -52,5 +52,6 @@ pub(super) static ROW: Agent = Agent {
         ..ARGUMENTS
     },
     asks: true,
+    shows: true,
     ..BASE
 };

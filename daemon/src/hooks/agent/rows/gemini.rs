@@ -11,6 +11,7 @@ pub(super) static ROW: Agent = Agent {
     name: "gemini",
     program: "gemini-cli",
     provider: "google",
+    untried: None,
     settings: Settings {
         title: "Gemini CLI",
         programs: &["gemini"],
@@ -26,6 +27,11 @@ pub(super) static ROW: Agent = Agent {
         note: Some(
             "Gemini CLI asks whether you trust the hooks of a project, and again whenever they change; in a folder that you do not trust it starts no MCP server",
         ),
+        switch: Some(Switch {
+            pointer: "/hooksConfig/enabled",
+            off: false,
+            before: None,
+        }),
         ..SETTINGS
     },
     events: &[
@@ -65,5 +71,6 @@ pub(super) static ROW: Agent = Agent {
     },
     answers: Answers::Decision,
     leads_sessions: true,
+    shows: true,
     ..BASE
 };

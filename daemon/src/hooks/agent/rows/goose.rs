@@ -1,4 +1,4 @@
-//! goose: from its documents and source (hooks of Open Plugins); not tried
+//! goose: from its documents and source (hooks of Open Plugins)
 //! (docs/agents/more.md). It reads files by its shell. No text reaches the
 //! model except the reason of a denial.
 //!

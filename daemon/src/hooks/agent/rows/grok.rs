@@ -1,5 +1,5 @@
-//! Grok Build: from docs.x.ai/build/features/hooks and its guide to hooks; not
-//! tried (docs/agents/more.md). It also runs Claude Code's and Cursor's hook
+//! Grok Build: from docs.x.ai/build/features/hooks and its guide to hooks
+//! (docs/agents/more.md). It also runs Claude Code's and Cursor's hook
 //! files. It does not read what a hook prints after a tool. Only post_compact
 //! proves that a compaction took place.
 

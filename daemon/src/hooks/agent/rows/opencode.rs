@@ -7,6 +7,7 @@ pub(super) static ROW: Agent = Agent {
     name: "opencode",
     program: "opencode",
     provider: "opencode",
+    untried: None,
     settings: Settings {
         title: "opencode",
         programs: &["opencode"],
@@ -23,30 +24,8 @@ pub(super) static ROW: Agent = Agent {
         ),
         ..SETTINGS
     },
-    events: &[
-        mute("session.created", Start),
-        mute("session.deleted", End),
-        tells("prompt", Prompt),
-        mute("before", Before),
-        tells("after", After),
-        mute("failed", Failed),
-        mute("session.compacted", Compacted),
-        mute("session.idle", Stop),
-    ],
-    fields: Fields {
-        event: &["phase"],
-        session: &["sessionID"],
-        child: &[],
-        parent: &["parentID"],
-        mode: &["agent"],
-        prompt: &["prompt", "text"],
-        turn: &["messageID"],
-        tool: &["tool"],
-        call: &["callID"],
-        arguments: &["args"],
-        output: &["output", "metadata"],
-        ..FIELDS
-    },
+    events: PLUGIN_EVENTS,
+    fields: PLUGIN_FIELDS,
     tools: &[
         ("read", READ_FROM_0),
         ("write", Whole),

@@ -12,6 +12,7 @@ pub(super) static ROW: Agent = Agent {
     name: "qwen",
     program: "qwen-code",
     provider: "qwen",
+    untried: None,
     settings: Settings {
         title: "Qwen Code",
         programs: &["qwen"],
@@ -25,6 +26,11 @@ pub(super) static ROW: Agent = Agent {
             entry: EntryFormat::Json(None),
         }),
         note: Some("Qwen Code runs the hooks of a project only in a folder that you trust"),
+        switch: Some(Switch {
+            pointer: "/disableAllHooks",
+            off: true,
+            before: None,
+        }),
         ..SETTINGS
     },
     events: &[
@@ -68,5 +74,6 @@ pub(super) static ROW: Agent = Agent {
         grep_search list_directory lsp save_memory skill todo_write web_fetch \
         web_search",
     asks: true,
+    shows: true,
     ..BASE
 };

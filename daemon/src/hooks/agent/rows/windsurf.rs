@@ -1,4 +1,4 @@
-//! Windsurf's Cascade: from docs.windsurf.com/windsurf/cascade/hooks; not tried
+//! Windsurf's Cascade: from docs.windsurf.com/windsurf/cascade/hooks
 //! (docs/agents/more.md). Each tool has its own events, calls have no ids, and
 //! no text reaches the model except the reason of a denial.
 

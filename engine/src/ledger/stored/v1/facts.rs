@@ -120,7 +120,14 @@ variants! {
             2 lost: Rare<List<u64>>,
         },
         17 ResetTold { 0 session: Session },
-        18 Lost { 0 session: Session, 1 path: Path, 2 version: u64, 3 by: u64 },
+        18 Lost {
+            0 session: Session,
+            1 path: Path,
+            2 version: u64,
+            3 by: u64,
+            4 seen: Rare<List<(Content, Lines)>>,
+            5 lines: Option<Lines>,
+        },
         19 Saved { 0 path: Path, 1 hash: Content, 2 time: u64, 3 formatted: Rare<bool> },
         20 CommandBegun(command: CommandBegun),
         21 CommandEnded {

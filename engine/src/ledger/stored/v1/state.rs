@@ -44,6 +44,12 @@ structs! {
         3 candidates: Rare<List<Session>>,
         4 command: Option<u64>,
         5 mode_before: Option<Mode>,
+        6 replaced: Option<Replaced>,
+    }
+    Replaced = state::Replaced {
+        0 by: u64,
+        1 content: Option<Content>,
+        2 seen: Rare<List<(Content, Lines)>>,
     }
     Knowledge = knowledge::Knowledge {
         0 baseline: Option<Content>,

@@ -9,7 +9,7 @@ use super::leased::{Kind, Refused};
 
 /// A lease, which never exists here.
 #[derive(Debug)]
-pub(super) struct Lease<'f> {
+pub(crate) struct Lease<'f> {
     never: std::convert::Infallible,
     file: PhantomData<&'f File>,
 }
@@ -19,11 +19,16 @@ impl<'f> Lease<'f> {
     ///
     /// # Errors
     /// [`Refused::Unavailable`].
-    pub(super) fn take(_file: &'f File, _kind: Kind) -> Result<Self, Refused> {
+    pub(crate) fn take(_file: &'f File, _kind: Kind) -> Result<Self, Refused> {
         Err(Refused::Unavailable)
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         match self.never {}
     }
+}
+
+/// Returns `false`: the system cannot tell whether a process writes to a file.
+pub(crate) fn has_writer(_file: &File) -> bool {
+    false
 }

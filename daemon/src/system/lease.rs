@@ -26,7 +26,7 @@ const F_SETSIG: c_int = 10;
 
 /// A lease, released when dropped.
 #[derive(Debug)]
-pub(super) struct Lease<'f> {
+pub(crate) struct Lease<'f> {
     file: &'f File,
     kind: Kind,
 }
@@ -36,7 +36,7 @@ impl<'f> Lease<'f> {
     ///
     /// # Errors
     /// [`Refused`].
-    pub(super) fn take(file: &'f File, kind: Kind) -> Result<Self, Refused> {
+    pub(crate) fn take(file: &'f File, kind: Kind) -> Result<Self, Refused> {
         // The kernel reports a waiting open by a signal, SIGIO unless another
         // is named, and SIGIO ends a process that does not handle it. SIGURG is
         // ignored unless handled, so it has no effect. It is named first, so
@@ -52,9 +52,16 @@ impl<'f> Lease<'f> {
     /// Returns whether no process has tried to open the file since the lease
     /// was taken. While one does, the kernel reports the kind of lease that
     /// would remain.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         control(self.file.as_fd(), libc::F_GETLEASE, 0).is_ok_and(|kind| kind == self.kind.code())
     }
+}
+
+/// Returns whether a process has a file open for writing, or has a shared
+/// writable mapping of it. `file` is open for reading only. `false` also if the
+/// system cannot tell, as for another user's file.
+pub(crate) fn has_writer(file: &File) -> bool {
+    matches!(Lease::take(file, Kind::Read), Err(Refused::Busy))
 }
 
 impl Drop for Lease<'_> {
@@ -107,7 +114,9 @@ mod tests {
         let writer = OpenOptions::new().write(true).open(&path).unwrap();
         let reader = File::open(&path).unwrap();
         assert_eq!(Lease::take(&reader, Kind::Read).unwrap_err(), Refused::Busy);
+        assert!(has_writer(&reader));
         drop(writer);
+        assert!(!has_writer(&reader));
         let lease = Lease::take(&reader, Kind::Read).unwrap();
         assert!(lease.is_whole());
         // Readers do not conflict.

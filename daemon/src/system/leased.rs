@@ -2,7 +2,7 @@
 
 /// The opens that a lease reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// Opens for writing, and truncation. The file must be open for reading
     /// only.
     Read,
@@ -12,7 +12,7 @@ pub(super) enum Kind {
 
 /// Why a lease was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// Another process has the file open in a conflicting way.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Busy,
