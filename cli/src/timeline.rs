@@ -7,7 +7,7 @@ use anstyle::Style;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::activity::{Activity, ActivityKind, ActivityList};
 use touchmark_client::proto::history::LogEntry;
-use touchmark_client::proto::{At, AuthorKind, Evidence, LineCounts, RelPath, Version};
+use touchmark_client::proto::{At, AuthorKind, Evidence, FileMode, LineCounts, RelPath, Version};
 
 use crate::output::Outcome;
 use crate::style;
@@ -249,7 +249,7 @@ impl LogRow {
                     (style::DIM, view.ago(version.time)),
                     (colour(&version.author), likely_who(version)),
                     (Style::new(), verb(version.kind).to_owned()),
-                    (Style::new(), path(&version.path)),
+                    (Style::new(), named(version)),
                     (style::DIM, made_by(version)),
                 ];
                 (row, *lines, remarks(version))
@@ -315,6 +315,19 @@ fn deed(kind: ActivityKind) -> &'static str {
         ActivityKind::Stale | ActivityKind::NotRead | ActivityKind::Conflict => "refused",
         ActivityKind::Overwrote => "overwrote",
     }
+}
+
+/// Returns the path of a version, with what it was or is if a file and a
+/// symlink have replaced each other.
+fn named(version: &Version) -> String {
+    let modes = [version.mode_before, version.mode];
+    let is_link = modes.map(|mode| mode.is_some_and(FileMode::is_link));
+    let note = match is_link {
+        [true, false] => " (was a link)",
+        [false, true] => " (a link)",
+        _ => "",
+    };
+    format!("{}{note}", path(&version.path))
 }
 
 /// Returns the name of the edit or the command that made a version; empty for

@@ -7,8 +7,8 @@ use jiff::ToSpan as _;
 use jiff::tz::TimeZone;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::{
-    At, Author, AuthorKind, ClientPath, Clock, Evidence, Millis, SessionId, Version, VersionKind,
-    native,
+    At, Author, AuthorKind, ClientPath, Clock, Evidence, FileMode, Millis, SessionId, Version,
+    VersionKind, native,
 };
 
 use crate::checkpoints::labelled;
@@ -195,6 +195,20 @@ pub(crate) fn verb(kind: VersionKind) -> &'static str {
     }
 }
 
+/// Returns whether a mode is that of a symlink or of a file.
+pub(crate) fn kind(mode: FileMode) -> &'static str {
+    if mode.is_link() { "symlink" } else { "file" }
+}
+
+/// Returns how a mode differs from the one before; `None` if they are equal.
+pub(crate) fn mode_change(before: FileMode, now: FileMode) -> Option<String> {
+    if kind(before) != kind(now) {
+        return Some(format!("{} replaced by {}", kind(before), kind(now)));
+    }
+    let [old, new] = [before, now].map(FileMode::permissions);
+    (old != new).then(|| format!("mode {old:03o} → {new:03o}"))
+}
+
 /// Returns the remarks about a version: how its author is known, and what is
 /// special about it.
 pub(crate) fn remarks(version: &Version) -> String {
@@ -202,6 +216,7 @@ pub(crate) fn remarks(version: &Version) -> String {
     if let Some(from) = &version.from {
         remarks.push(format!("from {}", path(from)));
     }
+    remarks.extend(version.mode_before.and_then(|before| mode_change(before, version.mode?)));
     if let Some(amended) = version.amends {
         remarks.push(format!("corrects {amended}"));
     }

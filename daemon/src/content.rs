@@ -25,12 +25,13 @@ use sha2::{Digest as _, Sha256};
 use touchmark_engine::patterns::Patterns;
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Content, Found, LinesOrder, Object, ReadOrder, ReadOutcome, Stamp};
-use touchmark_proto::{FileMode, Hash, RelPath};
+use touchmark_proto::{FileMode, Hash, RelPath, native};
 
 pub(crate) use self::beneath::{Opened, Root};
 use self::compare::stamp;
 use self::part::Part;
 use self::vouch::Vouching;
+use crate::links::absolute;
 use crate::system::lease::has_writer;
 use crate::system::open::other_owner;
 use crate::system::stat::{MetadataExt as _, modified_ms};
@@ -221,6 +222,10 @@ impl Visit<'_> {
         let began = Instant::now();
         let mut looked = self.read_settled(most, order, secret);
         if let Looked::Read(report) = &mut looked {
+            if report.outcome.real.is_some() {
+                let to = absolute(&self.reader.root, &order.path).read_link().ok();
+                report.outcome.link = to.map(|to| native::bytes(&to).as_ref().into());
+            }
             report.outcome.secret |= secret;
             report.took = began.elapsed();
             if report.size >= LARGE {
@@ -341,6 +346,7 @@ impl Reader {
                 bytes: kept.clone().filter(|_| bytes),
                 secret,
                 real: None,
+                link: None,
                 object: (after.nlink() > 1).then(|| Object {
                     device: after.dev(),
                     inode: after.ino(),

@@ -41,6 +41,9 @@ pub struct ReadOutcome {
     /// The real name, if symlinks are on the way to the path, also if there is
     /// no file. `None` without symlinks.
     pub real: Option<RelPath>,
+    /// What the name itself contains if it is a symlink, as `readlink` returns
+    /// it; `None` if it is none.
+    pub link: Option<Arc<[u8]>>,
     /// The identity of the file, if it has several links (FILE-1).
     pub object: Option<Object>,
     /// Whether a process had the file open for writing after the read. The
@@ -70,6 +73,7 @@ impl From<Found> for ReadOutcome {
             bytes: None,
             secret: false,
             real: None,
+            link: None,
             object: None,
             open_for_writing: false,
             took: 0,

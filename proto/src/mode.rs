@@ -16,6 +16,9 @@ const LINK: u16 = 0o120_000;
 pub struct FileMode(NonZeroU16);
 
 impl FileMode {
+    /// The mode that a symlink has on Linux.
+    pub const LINK: Self = Self(NonZeroU16::new(LINK | 0o777).expect("not 0"));
+
     /// Returns the mode with these bits, as in `st_mode`; `None` if they name no
     /// kind.
     pub fn new(bits: u32) -> Option<Self> {

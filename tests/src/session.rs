@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::wire::{Answer, Client, RpcError};
+use crate::wire::{Answer, Client, PATIENCE, RpcError};
 use crate::{paths, sha256, text};
 
 /// The ways in which an agent announces a write.
@@ -180,23 +181,39 @@ impl Session {
         self.client.ok("edit/abort", json!({"edit": edit}));
     }
 
-    /// Sends `modified/take` until there are no more changes. Returns all of
-    /// them.
+    /// Sends `modified/take` until there are no more changes and no file is
+    /// `pending`. Returns all changes.
+    ///
+    /// On a machine that stalls for a second an answer does not wait for all
+    /// reads. It names their files in `pending`, and what it lists of them is
+    /// older. Such a row counts if the file is still not fresh at the end.
     pub fn take(&mut self) -> Vec<Value> {
         let mut changes = Vec::new();
+        let mut older = Vec::new();
         loop {
             let taken = self.ok("modified/take", json!({}));
-            changes.extend(
-                taken["changes"]
-                    .as_array()
-                    .expect("changes")
-                    .iter()
-                    .cloned(),
-            );
-            if taken["more"] != true {
-                return changes;
+            let late = pending(&taken);
+            for row in taken["changes"].as_array().expect("changes") {
+                let is_older = late.contains(&row["path"]);
+                let rows = if is_older { &mut older } else { &mut changes };
+                rows.push(row.clone());
+            }
+            if !late.is_empty() {
+                let waits = Instant::now();
+                while !pending(&self.client.ok("sync", json!({}))).is_empty() {
+                    assert!(waits.elapsed() < PATIENCE, "still pending: {late:?}");
+                }
+            } else if taken["more"] != true {
+                break;
             }
         }
+        for row in older {
+            let path = text(&row, "path");
+            if !paths(&changes).contains(&path) && self.state(&path) != "fresh" {
+                changes.push(row);
+            }
+        }
+        changes
     }
 
     /// Returns the paths that `modified/take` lists.
@@ -282,4 +299,9 @@ fn told(rows: &[Value], counts: impl Fn(&Value) -> bool) -> Vec<String> {
         .collect();
     story.reverse();
     story
+}
+
+/// Returns the files that an answer does not cover.
+fn pending(answer: &Value) -> Vec<Value> {
+    answer["pending"].as_array().cloned().unwrap_or_default()
 }

@@ -71,6 +71,7 @@ mod house;
 mod last_seen;
 mod life;
 mod likely;
+mod links_replaced;
 mod lineage;
 mod losses;
 mod losses_mounts;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anstyle::Style;
 use clap::Args;
 use touchmark_client::proto::files::{FileHistory, Versions};
-use touchmark_client::proto::{AuthorKind, Evidence};
+use touchmark_client::proto::{AuthorKind, Evidence, FileMode};
 
 use crate::context::Context;
 use crate::output::{self, Outcome};
@@ -49,12 +49,13 @@ pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
     let oldest = history.versions.len().saturating_sub(1);
     let rows = history.versions.iter().enumerate().map(|(at, version)| {
         // The author of the first content that touchmark saw is not known.
-        let baseline = at == oldest
-            && history.more.is_none()
-            && version.author.kind == AuthorKind::Unknown
-            && version.evidence == Evidence::Gap;
-        let (by, did, remarks) = if baseline {
+        let found =
+            version.author.kind == AuthorKind::Unknown && version.evidence == Evidence::Gap;
+        let is_link = version.mode.is_some_and(FileMode::is_link);
+        let (by, did, remarks) = if found && at == oldest && history.more.is_none() {
             (String::new(), "baseline", "as first seen".to_owned())
+        } else if found && is_link {
+            (String::new(), "was", "a link that was replaced".to_owned())
         } else {
             let what = version.amends.map_or(verb(version.kind), |_| "corrected");
             (author(&version.author), what, remarks(version))

@@ -12,7 +12,7 @@ use touchmark_client::blocking::Client;
 use touchmark_client::proto::review::{
     ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
 };
-use touchmark_client::proto::{Author, ClientPath, FileMode, RelPath, Reply, SessionId};
+use touchmark_client::proto::{Author, ClientPath, RelPath, Reply, SessionId};
 
 use crate::context::{self, Connection, Context};
 use crate::likely;
@@ -22,6 +22,7 @@ use crate::system::terminal;
 use crate::table::View;
 use crate::text::{self, MAX_NAME, authors, count, cut, escaped, folded, path, width};
 use crate::undone;
+use crate::versions::{kind, mode_change};
 use crate::{complete, confirm};
 
 /// The maximum number of lines of each side of a change that are shown. `?`
@@ -442,19 +443,14 @@ fn show(hunk: &ReviewHunk) -> Outcome {
 
 /// Prints the change of a mode or of a symlink, with its author.
 fn show_file(file: &ReviewFile) -> Outcome {
-    let kind = |mode: FileMode| if mode.is_link() { "symlink" } else { "file" };
     let what = match (file.mode_before, file.mode) {
         (None, Some(mode)) => format!("new {}", kind(mode)),
         (Some(mode), None) => format!("deleted {}", kind(mode)),
         (Some(before), Some(now)) if before.is_link() && now.is_link() => "symlink".to_owned(),
-        (Some(before), Some(now)) if kind(before) != kind(now) => {
-            format!("{} replaced by {}", kind(before), kind(now))
+        (Some(before), Some(now)) => {
+            mode_change(before, now).unwrap_or_else(|| "content".to_owned())
         }
-        (Some(before), Some(now)) if before != now => {
-            let [before, now] = [before, now].map(|mode| mode.permissions());
-            format!("mode {before:03o} → {now:03o}")
-        }
-        _ => "content".to_owned(),
+        (None, None) => "content".to_owned(),
     };
     head(&file.path, &what, &authors(&file.authors))?;
     let target = |target: &Option<String>| target.clone().unwrap_or_default();

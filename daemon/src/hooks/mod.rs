@@ -23,6 +23,7 @@ mod fields;
 mod happened;
 mod identity;
 mod last_events;
+mod links;
 mod memory;
 mod named;
 mod notice;

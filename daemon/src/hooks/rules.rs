@@ -239,7 +239,8 @@ pub(super) async fn follow(daemon: &DaemonHandle, happened: Happened) -> Outcome
                         .map_or(Verdict::Nothing, Verdict::Replace);
                 }
                 Tool::Write { files, .. } => {
-                    writes::commit(daemon, &session, cwd, &call, &files).await;
+                    let links = writes::commit(daemon, &session, cwd, &call, &files).await;
+                    told.texts.extend(links);
                     worktrees::after(daemon, &session, cwd, &files).await;
                     // A formatter may still be running.
                     formatted::find(daemon, &session, true).await;

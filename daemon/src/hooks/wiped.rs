@@ -182,7 +182,8 @@ fn gone(
             }
             continue;
         }
-        if version.command != Some(command) || version.held.mode.is_some_and(FileMode::is_link) {
+        let modes = [version.held.mode, version.mode_before];
+        if version.command != Some(command) || modes.into_iter().flatten().any(FileMode::is_link) {
             continue;
         }
         if let Some(known) = files.get_mut(&version.path) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::{Comparison, Found, Hint, Input, Learned, LinesOrder, ReadOrder};
 use touchmark_proto::daemon::Degraded;
-use touchmark_proto::{RelPath, RequestId};
+use touchmark_proto::{Hash, RelPath, RequestId};
 
 use super::Daemon;
 use super::lane::Lane;
@@ -334,6 +334,10 @@ impl Daemon {
                 path: path.clone(),
                 hint: Hint::Touched,
             });
+        }
+        // An undo needs it, should the symlink be replaced (UNDO-6).
+        if let Some(to) = &outcome.link {
+            self.storage.store.keep(Hash::of(to), Arc::clone(to));
         }
         if let Found::File(content) = &outcome.found {
             match keep {

@@ -52,6 +52,16 @@ impl Held {
         mode: None,
         owner: None,
     };
+
+    /// Returns the value for a symlink that contains `to`.
+    pub(crate) fn link(to: &[u8]) -> Self {
+        Self {
+            hash: Some(Hash::of(to)),
+            size: to.len() as u64,
+            mode: Some(FileMode::LINK),
+            ..Self::ABSENT
+        }
+    }
 }
 
 /// One version, as it was recorded.

@@ -28,7 +28,11 @@ impl Core {
         let Some(next) = self.base.tracker.reads.done(path, ticket) else {
             return;
         };
+        let link = self.base.tracker.link_at(path);
         let mut file = self.found_by(path, ticket, &outcome);
+        if let Some(file) = &file {
+            self.base.tracker.note_link(file, link, &outcome);
+        }
         let there = matches!(outcome.found, Found::File(_));
         if there && file.is_some() {
             self.join_as_recorded(path);
@@ -160,6 +164,9 @@ impl Core {
                 .and(content.mode)
                 .filter(|mode| recorded.mode != Some(*mode));
             live.seen.mtime_ms = moved.then_some(content.mtime_ms);
+            // No version says that the symlink is gone, so a later one, which
+            // may be another author's, must not say so.
+            live.seen.link = None;
             if rewritten {
                 // The same bytes were written again, for example by an editor
                 // that loaded and saved them. The next close belongs to this

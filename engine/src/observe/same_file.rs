@@ -69,6 +69,7 @@ impl Core {
             });
             let way = Way {
                 real,
+                link: outcome.link.clone(),
                 object: outcome.object,
                 looks,
                 first,

@@ -33,9 +33,16 @@ impl Base {
             return self.state.n;
         };
         let known = self.state.paths.get(path).map(|state| state.held);
-        let before = known.and_then(|held| held.hash);
-        let seen = self.tracker.live(path).and_then(|live| live.seen.mode);
-        let mode_before = seen.or(known.and_then(|held| held.mode));
+        let seen = self.tracker.live(path).map(|live| &live.seen);
+        let mode = seen.and_then(|seen| seen.mode);
+        let link = seen.and_then(|seen| seen.link.as_deref());
+        let link = link.filter(|_| from.is_none()).map(Held::link);
+        let before = link.or(known);
+        let mode_before = match link {
+            Some(link) => link.mode,
+            None => mode.or(known.and_then(|held| held.mode)),
+        };
+        let before = before.and_then(|held| held.hash);
         let kind = match from {
             Some(_) => VersionKind::Renamed,
             None => kind_between(before, held.hash),
@@ -47,6 +54,16 @@ impl Base {
             None => before,
         };
         let fresh = self.fresh_holders(path);
+        if let Some(held) = link {
+            // The version replaces the symlink at this name, not the file that
+            // it led to. The name's own log says so (FILE-2).
+            self.record(Fact::Baseline {
+                path: path.clone(),
+                held,
+                untracked: true,
+                real: None,
+            });
+        }
         let command = self.state.command_of(path, &author, evidence);
         let n = self.record(Fact::Version(VersionFact {
             from: from.cloned(),
@@ -63,6 +80,7 @@ impl Base {
         self.publish_version(path, n, Some((before, held.hash)));
         let live = self.tracker.live_mut(path);
         live.seen.mode = None;
+        live.seen.link = None;
         live.save.versioned();
         if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
             // The daemon looks at the end of a command for what it removed (HOOK-7).

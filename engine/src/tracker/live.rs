@@ -2,6 +2,7 @@
 //! it and counts as a gap.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use touchmark_proto::{FileMode, Millis, SessionId};
 
@@ -54,6 +55,9 @@ pub(crate) struct LastRead {
     pub mtime_ms: Option<Millis>,
     /// Its kind and permissions, where they are not the recorded ones.
     pub mode: Option<FileMode>,
+    /// What the name contained while it was a symlink, if it is none any more
+    /// and no version has said so yet.
+    pub link: Option<Arc<[u8]>>,
     /// The reason why the path cannot be read as a file; `None` if it can.
     pub obstacle: Option<Obstacle>,
     /// The number of reads in a row during which the file changed.
@@ -126,6 +130,7 @@ impl Live {
             && self.seen.obstacle.is_none()
             && self.seen.mtime_ms.is_none()
             && self.seen.mode.is_none()
+            && self.seen.link.is_none()
     }
 }
 

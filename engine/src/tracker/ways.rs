@@ -3,12 +3,13 @@
 //! restart it is lost, and every name is read again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 use touchmark_proto::RelPath;
 
 use crate::by_path::ByPath;
-use crate::disk::{Found, Object};
+use crate::disk::{Found, Object, ReadOutcome};
 use crate::tracker::Tracker;
 
 /// The number of reads remembered for each name. A pending read gets its number
@@ -27,6 +28,8 @@ pub(crate) const MAX_LOOKS: u32 = 16;
 pub(crate) struct Way {
     /// The real name; `None` if no symlinks are on the way.
     pub(crate) real: Option<RelPath>,
+    /// What the name itself contains if it is a symlink; else `None`.
+    pub(crate) link: Option<Arc<[u8]>>,
     /// The identity of the file; `None` if it does not have several links.
     pub(crate) object: Option<Object>,
     /// The last reads that found this, the newest last. One would not be
@@ -197,6 +200,30 @@ impl Tracker {
     pub(crate) fn real_of(&self, name: &RelPath) -> Option<RelPath> {
         let way = self.ways.ways.get(name)?;
         way.real.clone()
+    }
+
+    /// Returns what a name contained that was a symlink when it was last read,
+    /// or `None` if it was none.
+    pub(crate) fn link_at(&self, name: &RelPath) -> Option<Arc<[u8]>> {
+        let way = self.ways.ways.get(name)?;
+        way.link.clone()
+    }
+
+    /// Notes whether a name that was a symlink is none any more, after a read
+    /// of the name. `before` is what it contained until then.
+    pub(crate) fn note_link(
+        &mut self,
+        file: &RelPath,
+        before: Option<Arc<[u8]>>,
+        outcome: &ReadOutcome,
+    ) {
+        if outcome.link.is_some() {
+            if let Some(live) = self.live_if_any(file) {
+                live.seen.link = None;
+            }
+        } else if matches!(outcome.found, Found::File(_) | Found::Absent) && before.is_some() {
+            self.live_mut(file).seen.link = before;
+        }
     }
 
     pub(crate) fn inode_of(&self, name: &RelPath) -> Option<u64> {

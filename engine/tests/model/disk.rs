@@ -462,6 +462,7 @@ impl Disk {
             };
             return ReadOutcome {
                 real,
+                link: None,
                 ..found.into()
             };
         };
@@ -488,6 +489,7 @@ impl Disk {
             bytes: with_bytes.then(|| all.into()),
             secret: false,
             real,
+            link: None,
             object: (node.links > 1).then_some(Object {
                 device: stamp.device,
                 inode: stamp.inode,

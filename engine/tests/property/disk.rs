@@ -267,6 +267,7 @@ impl Disk {
             bytes: with_bytes.then(|| node.bytes.clone()),
             secret: false,
             real: None,
+            link: None,
             object: None,
             took: 0,
         }

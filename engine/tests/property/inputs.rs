@@ -249,6 +249,7 @@ impl Stage {
             bytes: (order.bytes && self.rng.chance(90)).then(|| bytes.into()),
             secret: self.rng.pick(&[false, false, false, true]),
             real,
+            link: None,
             object,
             open_for_writing: self.rng.chance(10),
             took: 0,

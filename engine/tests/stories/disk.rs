@@ -107,6 +107,7 @@ impl Disk {
         let (Some(inode), Some(stamp)) = (self.names.get(name), self.stamp(name)) else {
             return ReadOutcome {
                 real: real.cloned(),
+                link: real.map(|real| real.as_bytes().into()),
                 ..Found::Absent.into()
             };
         };
@@ -127,6 +128,7 @@ impl Disk {
             prefixes: order.prefixes.iter().filter_map(beginning).collect(),
             bytes: order.bytes.then(|| content.as_bytes().into()),
             real: real.cloned(),
+            link: real.map(|real| real.as_bytes().into()),
             object: several.then_some(Object {
                 device: 1,
                 inode: *inode,

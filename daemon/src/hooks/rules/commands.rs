@@ -8,7 +8,7 @@ use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::{Request, SessionId};
 
 use super::super::daemon_handle::DaemonHandle;
-use super::super::{notice, running, whose, wiped};
+use super::super::{links, notice, running, whose, wiped};
 use super::{Outcome, Told, cut, described, prints, worktrees};
 
 /// The maximum length of the command that is a window's label, in bytes.
@@ -57,6 +57,7 @@ pub(super) async fn end(
     if let Some(row) = &ended.command {
         told.for_user = wiped::told(daemon, session, row, patience).await;
         told.texts.extend(told.for_user.clone());
+        told.texts.extend(links::by_command(daemon, row).await);
         worktrees::command(daemon, session, row);
     }
     for change in &mut ended.changes {

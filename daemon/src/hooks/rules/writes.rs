@@ -12,7 +12,7 @@ use super::super::daemon_handle::DaemonHandle;
 use super::super::edits::Candidate;
 use super::super::happened::{Change, Verdict, Writing};
 use super::super::memory::{Left, Marked};
-use super::super::{edits, notice};
+use super::super::{edits, links, notice};
 use super::gate::{self, Weighed};
 use super::{Outcome, remember, unsaved, unseen, worktrees, written};
 use crate::config::Gate;
@@ -294,14 +294,15 @@ async fn refused(
     }
 }
 
-/// Ends the mark of a tool that has written.
+/// Ends the mark of a tool that has written. Returns a text about symlinks that
+/// it has replaced; `None` if it has replaced none.
 pub(super) async fn commit(
     daemon: &DaemonHandle,
     session: &SessionId,
     cwd: Option<&Path>,
     call: &str,
     files: &[Writing],
-) {
+) -> Option<String> {
     let mut marked = daemon
         .memory
         .recall(session, call)
@@ -345,11 +346,12 @@ pub(super) async fn commit(
         }
     }
     if committed.is_empty() {
-        return;
+        return None;
     }
     let commit = EditCommit::new()
         .session(session.clone())
         .call_id(call)
         .files(committed);
-    let _no_such_edit = daemon.ask(commit).await;
+    let committed = daemon.ask(commit).await.ok()?;
+    links::by_edit(daemon, &committed.files).await
 }
