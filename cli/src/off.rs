@@ -8,7 +8,7 @@ use touchmark_client::proto::ErrorCode;
 use touchmark_client::proto::daemon::Sync;
 use touchmark_client::proto::hooks::HookAllow;
 use touchmark_client::proto::off::{BYPASS_VARIABLE, Off, OffCause, OffReport, UsersOnly};
-use touchmark_client::{Error, Hello, Workspace, find};
+use touchmark_client::{Error, Hello, Workspace, sockets};
 
 use crate::context::{Context, hello};
 use crate::daemon::doctor::Finding;
@@ -116,7 +116,7 @@ fn clients(workspace: &Workspace, context: &Context, all: bool) -> Vec<Client> {
     };
     match all {
         true => {
-            let sockets = find::sockets(&context.environment).into_iter();
+            let sockets = sockets::sockets(&context.environment).into_iter();
             let open = sockets.map(|socket| Client::connect(&socket, &hello));
             open.flatten().collect()
         }

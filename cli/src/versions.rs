@@ -216,7 +216,11 @@ pub(crate) fn remarks(version: &Version) -> String {
     if let Some(from) = &version.from {
         remarks.push(format!("from {}", path(from)));
     }
-    remarks.extend(version.mode_before.and_then(|before| mode_change(before, version.mode?)));
+    remarks.extend(
+        version
+            .mode_before
+            .and_then(|before| mode_change(before, version.mode?)),
+    );
     if let Some(amended) = version.amends {
         remarks.push(format!("corrects {amended}"));
     }

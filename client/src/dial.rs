@@ -87,6 +87,6 @@ mod tests {
         assert!(is_full(&full), "{full}");
         let error = dial(&socket, Duration::from_millis(30)).unwrap_err();
         assert_eq!(error.code(), "deadline");
-        assert!(crate::find::listens(&socket), "full is not gone");
+        assert!(crate::sockets::listens(&socket), "full is not gone");
     }
 }

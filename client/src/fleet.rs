@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use touchmark_proto::Holder;
 
+use crate::Environment;
 use crate::dial::{is_full, refused, try_dial};
 use crate::error::Error;
-use crate::find::{Environment, holders, sockets};
 use crate::local::{Stream, locks};
+use crate::sockets::{holders, sockets};
 
 /// The number of daemons that are asked at the same time. Each needs a
 /// descriptor, of which a process has at least 1,024 on usual systems.

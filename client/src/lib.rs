@@ -19,7 +19,8 @@
 //!
 //! # Layout
 //!
-//! - [`find`]: finds the workspace, and the socket of its daemon.
+//! - [`find`]: finds the workspace of a directory.
+//! - [`sockets`]: where daemons listen.
 //! - [`fleet`]: all daemons of the user.
 //! - [`start`]: starts a daemon if none runs.
 //! - [`blocking`] and [`aio`]: connections without and with tokio.
@@ -94,6 +95,7 @@ pub mod fleet;
 mod local;
 #[cfg_attr(not(target_os = "linux"), path = "scratch/fallback.rs")]
 mod scratch;
+pub mod sockets;
 pub mod start;
 pub mod tools;
 mod values;

@@ -123,7 +123,7 @@ fn sec8_another_user_is_not_spoken_to() {
     assert!(Client::connect_silent(&socket, hello().deadline).is_err());
     let asked = run(aio::Client::connect(&socket, &hello()));
     assert_eq!(asked.unwrap_err().code(), "place");
-    assert!(!crate::find::listens(&socket), "it marks no workspace");
+    assert!(!crate::sockets::listens(&socket), "it marks no workspace");
     drop(stranger.stdin.take());
     stranger.wait().unwrap();
 }

@@ -380,7 +380,7 @@ fn life4_a_hung_daemon_is_an_error_at_the_deadline() {
     assert_eq!((error.code(), error.hint().is_empty()), ("deadline", false));
     // More connections than a socket's queue holds, which would block.
     let filled: Vec<_> = (0..)
-        .map(|_| touchmark_client::find::listens(world.socket()))
+        .map(|_| touchmark_client::sockets::listens(world.socket()))
         .take(300)
         .collect();
     assert!(filled.iter().all(|listens| *listens));

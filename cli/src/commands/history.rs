@@ -49,8 +49,7 @@ pub(crate) fn lines(history: &Versions, view: &View) -> Vec<String> {
     let oldest = history.versions.len().saturating_sub(1);
     let rows = history.versions.iter().enumerate().map(|(at, version)| {
         // The author of the first content that touchmark saw is not known.
-        let found =
-            version.author.kind == AuthorKind::Unknown && version.evidence == Evidence::Gap;
+        let found = version.author.kind == AuthorKind::Unknown && version.evidence == Evidence::Gap;
         let is_link = version.mode.is_some_and(FileMode::is_link);
         let (by, did, remarks) = if found && at == oldest && history.more.is_none() {
             (String::new(), "baseline", "as first seen".to_owned())

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Status;
 use touchmark_client::start::wait_until_ended;
-use touchmark_client::{Error, Workspace, find};
+use touchmark_client::{Error, Workspace, sockets};
 
 use crate::context::{Context, hello};
 use crate::daemon::{PATIENCE, end};
@@ -70,7 +70,7 @@ fn end_process(workspace: &Workspace, pid: u32) -> Outcome<bool> {
 fn all(context: &Context) -> Outcome {
     let mut ended: Vec<Value> = Vec::new();
     let mut failed: Vec<String> = Vec::new();
-    for socket in find::sockets(&context.environment) {
+    for socket in sockets::sockets(&context.environment) {
         match end_at(context, &socket) {
             Ok(Some(root)) => {
                 if !context.global.json {
