@@ -290,7 +290,10 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::os::unix::net::UnixListener;
 
+    use touchmark_proto::Holder;
+
     use super::*;
+    use crate::sockets::sockets;
 
     fn environment(home: &Path) -> Environment {
         Environment {
