@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
+#[cfg_attr(not(target_os = "linux"), path = "allocator/fallback.rs")]
+mod allocator;
 mod attest;
 mod blame;
 mod checkpoints;

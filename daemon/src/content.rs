@@ -47,6 +47,9 @@ const TRIES: usize = 5;
 /// a core busy (LOSS-4).
 const LARGE: u64 = 4 << 20;
 
+/// After this number of bytes of a file, it is asked whether the rest is needed.
+const ASKED: u64 = 64 << 20;
+
 const BUFFER: usize = 128 << 10;
 
 /// Reads files of one workspace. It keeps no descriptor open, so the workspace
@@ -183,7 +186,7 @@ impl Reader {
             return None;
         };
         let part = Some(Part::of(order.range, order.most));
-        let read = hash(&mut file, order.size, &[], part)
+        let read = hash(&mut file, order.size, &[], part, &|| true)
             .inspect_err(|error| tracing::debug!("{}: {error}", order.path))
             .ok()??;
         let bytes = read.bytes.filter(|_| read.hash == order.hash)?;
@@ -192,9 +195,16 @@ impl Reader {
 
     /// Opens the workspace's directory to read several files in a row.
     pub fn visit(&self) -> Visit<'_> {
+        self.visit_while(&|| true)
+    }
+
+    /// As [`visit`](Self::visit). A read of a large file ends early once it is
+    /// not needed: it is [`Found::Unstable`] then.
+    pub(crate) fn visit_while<'a>(&'a self, is_needed: &'a dyn Fn() -> bool) -> Visit<'a> {
         Visit {
             reader: self,
             root: Root::open(&self.root),
+            is_needed,
         }
     }
 }
@@ -204,6 +214,7 @@ impl Reader {
 pub struct Visit<'a> {
     reader: &'a Reader,
     root: Root<'a>,
+    is_needed: &'a dyn Fn() -> bool,
 }
 
 impl Visit<'_> {
@@ -263,7 +274,7 @@ impl Visit<'_> {
                     .is_some_and(|real| self.reader.is_secret(real));
             match self
                 .reader
-                .read_once(&mut file, &before, most, order, secret)
+                .read_once(&mut file, &before, most, order, secret, self.is_needed)
             {
                 Ok(Ok(mut looked)) => {
                     if let Looked::Read(report) = &mut looked {
@@ -301,6 +312,7 @@ impl Reader {
         most: u64,
         order: &ReadOrder,
         secret: bool,
+        is_needed: &dyn Fn() -> bool,
     ) -> io::Result<Result<Looked, u64>> {
         let size = before.len();
         let began = SystemTime::now();
@@ -310,7 +322,7 @@ impl Reader {
             return Ok(Ok(Looked::Larger(size)));
         }
         let collect = (keep || bytes).then(Part::whole);
-        let Some(read) = hash(file, size, &order.prefixes, collect)? else {
+        let Some(read) = hash(file, size, &order.prefixes, collect, is_needed)? else {
             return Ok(Err(file.metadata()?.len()));
         };
         let after = file.metadata()?;
@@ -368,12 +380,14 @@ thread_local! {
 }
 
 /// Hashes `size` bytes, and collects a part of the bytes that are read. Returns
-/// `None` as soon as the file turns out to have more or fewer bytes.
+/// `None` as soon as the file turns out to have more or fewer bytes, and, for a
+/// large file, once it has no name any more or is not needed.
 fn hash(
     file: &mut File,
     size: u64,
     prefixes: &[u64],
     mut collect: Option<Part>,
+    is_needed: &dyn Fn() -> bool,
 ) -> io::Result<Option<Hashed>> {
     let mut wanted: Vec<u64> = prefixes.iter().copied().filter(|n| *n <= size).collect();
     wanted.sort_unstable();
@@ -422,7 +436,11 @@ fn hash(
                 read.prefixes.push((cut, finish(hasher.clone())));
             }
             hasher.update(data);
+            let asked = total / ASKED;
             total += data.len() as u64;
+            if total / ASKED > asked && (file.metadata()?.nlink() == 0 || !is_needed()) {
+                return Ok(None);
+            }
             // The stats tell whether there is more, except for a file with size
             // 0: files of `/proc` and `/sys` all report 0.
             if total == size {

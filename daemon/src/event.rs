@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tokio::sync::oneshot;
-use touchmark_engine::{Input, State, WriteOutcome};
+use touchmark_engine::{Input, ReadOrder, State, WriteOutcome};
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::content::{Met, Report};
@@ -55,6 +55,8 @@ pub enum Event {
         /// Whether they are the last of those that were started together.
         last: bool,
     },
+    /// A read on another thread has ended early, since nothing needed it.
+    GivenUp(ReadOrder),
     /// A guarded write on another thread is done.
     Written {
         /// The path that was written.

@@ -321,16 +321,8 @@ impl Daemon {
                 ask,
                 until,
             } => self.ask(request, connection, ask, until),
-            Event::Read { readings, last } => {
-                self.disk.aside.under_way -= usize::from(last);
-                if self.is_of_another_workspace() {
-                    return;
-                }
-                for reading in readings {
-                    let input = self.report(reading);
-                    self.feed(input);
-                }
-            }
+            Event::Read { readings, last } => self.have_read(readings, last),
+            Event::GivenUp(order) => self.given_up(order),
             Event::Written {
                 path,
                 ticket,
@@ -451,8 +443,8 @@ impl Daemon {
                     .extend(checkpoints::named(&record, self.engine.state()));
                 self.turn.facts.push(record);
             }
-            Effect::Track(path) => self.disk.watcher.track(&path),
-            Effect::Untrack(path) => self.disk.watcher.untrack(&path),
+            Effect::Track(path) => self.disk.track(&path),
+            Effect::Untrack(path) => self.disk.untrack(&path),
             Effect::Read(order) => self.read(order),
             Effect::Compare(comparison) => self.compare(comparison),
             Effect::Fence(fence) => self.fence(fence),

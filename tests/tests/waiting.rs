@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use touchmark_tests::fuse::{self, Hanging};
+use touchmark_tests::process::until;
 use touchmark_tests::{World, mounts, user};
 
 /// Far more than an answer takes on any machine, and far less than a read that
@@ -65,6 +66,60 @@ fn loss4_a_log_that_grows_without_pause_holds_nobody_up_and_is_known() {
             status["files"][0]["hash"], truth,
             "verify {verify}: {status}"
         );
+    }
+    world.healthy();
+}
+
+/// Returns whether a thread of the daemon reads files.
+fn is_reading(world: &World) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", world.pid())).unwrap();
+    let names = tasks.flatten().map(|task| task.path().join("comm"));
+    names
+        .filter_map(|comm| fs::read_to_string(comm).ok())
+        .any(|name| name == "read\n")
+}
+
+/// An image of two terabytes, all of it a hole, takes far longer to read than
+/// any test waits.
+#[test]
+fn loss4_a_read_that_nothing_needs_any_more_ends() {
+    let mut world = World::new();
+    world.file("a.txt", "one\n");
+    let image = world.path("disk.img");
+    File::create(&image).unwrap().set_len(2 << 40).unwrap();
+    let ask = json!({"session": "s", "path": "disk.img"});
+    world.session("s").read("a.txt");
+    // The client that named it is gone.
+    let mut gone = world.client();
+    gone.send("file/mention", &ask);
+    until("the read begins", || is_reading(&world));
+    // A list does not wait for it, and has ordered one more read.
+    let mut client = world.client();
+    let listed = client.ok("file/status", json!({"session": "s"}));
+    assert_eq!(listed["pending"], json!(["disk.img"]), "{listed}");
+    drop(gone);
+    until("the read ends", || !is_reading(&world));
+    // The file is gone.
+    let asked = client.send("file/mention", &ask);
+    until("the read begins", || is_reading(&world));
+    fs::remove_file(&image).unwrap();
+    let answer = client.answer(asked).unwrap();
+    assert_eq!(answer["hash"], Value::Null, "{answer}");
+    until("the read ends", || !is_reading(&world));
+    // What one client gave up is read for the next.
+    let size: usize = 80 << 20;
+    let truth = sha(&vec![0; size]);
+    for round in 0..3 {
+        let name = format!("disk{round}.img");
+        let image = File::create(world.path(&name)).unwrap();
+        image.set_len(size as u64).unwrap();
+        let ask = json!({"session": "s", "path": name});
+        let mut gone = world.client();
+        gone.send("file/mention", &ask);
+        until("the read begins", || is_reading(&world));
+        drop(gone);
+        let answer = client.ok("file/mention", ask);
+        assert_eq!(answer["hash"], truth, "{answer}");
     }
     world.healthy();
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::allocator;
 use crate::context::{Context, Global};
 use crate::daemon::{self, DaemonOptions};
 use crate::output::Outcome;
@@ -29,6 +30,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: Options, global: Global) -> Outcome {
+    allocator::give_back_when_idle();
     if options.on_demand && !options.closed {
         inherited::close();
     }

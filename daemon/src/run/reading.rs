@@ -1,5 +1,7 @@
 //! Reading files as the engine orders, and comparing their stats.
 
+mod large;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use super::lane::Lane;
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 use crate::watch::{Backlog, Watcher};
+use large::LargeReads;
 
 /// The largest file, in bytes, that the loop's own thread reads.
 const INLINE_BYTES: u64 = 256 << 10;
@@ -96,6 +99,16 @@ impl Disk {
         }
     }
 
+    pub(super) fn track(&mut self, path: &RelPath) {
+        self.aside.large_reads.need(path, true);
+        self.watcher.track(path);
+    }
+
+    pub(super) fn untrack(&mut self, path: &RelPath) {
+        self.aside.large_reads.need(path, false);
+        self.watcher.untrack(path);
+    }
+
     pub(super) fn begin_turn(&mut self) {
         self.inline_reads = 0;
     }
@@ -106,6 +119,7 @@ impl Disk {
 pub(super) struct Aside {
     batches: Lane<Vec<ReadOrder>>,
     large: Lane<Single>,
+    large_reads: LargeReads,
     /// A lane for each place where reads may block.
     mounts: BTreeMap<PathBuf, Lane<Single>>,
     /// Mounts whose reads took long, although their kind did not suggest it.
@@ -121,6 +135,7 @@ impl Default for Aside {
         Self {
             batches: Lane::of(THREADS),
             large: Lane::of(THREADS),
+            large_reads: LargeReads::default(),
             mounts: BTreeMap::new(),
             slow: BTreeMap::new(),
             orders: VecDeque::new(),
@@ -208,7 +223,7 @@ impl Daemon {
         match place {
             Some(place) => self.read_slowly(place, single),
             None => {
-                let how = one_by_one(&self.workspace.files, &self.events);
+                let how = self.one_by_one();
                 self.disk.aside.large.push(single, how);
             }
         }
@@ -217,10 +232,44 @@ impl Daemon {
     /// Queues a read that may block in the lane of its place, so that it delays
     /// no other read.
     fn read_slowly(&mut self, place: PathBuf, single: Single) {
+        let how = self.one_by_one();
+        if let Single::File(order) = &single {
+            self.disk.aside.large_reads.queued(&order.path);
+        }
         let lanes = &mut self.disk.aside.mounts;
         let lane = lanes.entry(place);
         let lane = lane.or_insert_with(|| Lane::of(MOUNT_THREADS));
-        lane.push(single, one_by_one(&self.workspace.files, &self.events));
+        lane.push(single, how);
+    }
+
+    /// Returns a function that does one read and sends its result to the loop.
+    fn one_by_one(&self) -> impl Fn(Single) + Send + 'static + use<> {
+        let reads = &self.disk.aside.large_reads;
+        one_by_one(&self.workspace.files, &self.events, reads)
+    }
+
+    /// Passes the results of reads on another thread to the engine.
+    pub(super) fn have_read(&mut self, readings: Vec<Reading>, last: bool) {
+        self.disk.aside.under_way -= usize::from(last);
+        if self.is_of_another_workspace() {
+            return;
+        }
+        for reading in readings {
+            let input = self.report(reading);
+            self.feed(input);
+        }
+    }
+
+    /// Repeats a read that was given up, if it is needed again.
+    pub(super) fn given_up(&mut self, order: ReadOrder) {
+        if self.disk.watcher.is_tracked(&order.path) {
+            return self.read(order);
+        }
+        self.feed(Input::Read {
+            path: order.path,
+            ticket: order.ticket,
+            outcome: Found::Unstable { size: 0 }.into(),
+        });
     }
 
     /// Returns the place that a file is on, if a read of it may take long.
@@ -249,6 +298,7 @@ impl Daemon {
     fn hand_over(&self, orders: Vec<ReadOrder>) {
         let (reader, events) = (self.workspace.files.clone(), self.events.clone());
         let lane = self.disk.aside.large.clone();
+        let reads = self.disk.aside.large_reads.clone();
         self.disk.aside.batches.push(orders, move |orders| {
             let mut readings = Vec::with_capacity(orders.len());
             let mut later = Vec::new();
@@ -257,7 +307,8 @@ impl Daemon {
                 match visit.read_up_to(INLINE_BYTES, &order) {
                     Looked::Read(report) => readings.push(Reading::of(order, report)),
                     Looked::Larger(BATCH_BYTES..) => {
-                        lane.push(Single::File(order), one_by_one(&reader, &events));
+                        reads.queued(&order.path);
+                        lane.push(Single::File(order), one_by_one(&reader, &events, &reads));
                     }
                     Looked::Larger(_) => later.push(order),
                 }
@@ -361,15 +412,20 @@ impl Daemon {
 fn one_by_one(
     reader: &Reader,
     events: &UnboundedSender<Event>,
-) -> impl Fn(Single) + Send + 'static {
-    let (reader, events) = (reader.clone(), events.clone());
+    reads: &LargeReads,
+) -> impl Fn(Single) + Send + 'static + use<> {
+    let (reader, events, reads) = (reader.clone(), events.clone(), reads.clone());
     move |single| {
         let event = match single {
             Single::File(order) => {
-                let report = reader.read(&order);
-                Event::Read {
-                    readings: vec![Reading::of(order, Box::new(report))],
-                    last: false,
+                let is_needed = || reads.is_needed(&order.path);
+                let report = reader.visit_while(&is_needed).read_whole(&order);
+                match reads.ended(&order.path) {
+                    true => Event::Read {
+                        readings: vec![Reading::of(order, Box::new(report))],
+                        last: false,
+                    },
+                    false => Event::GivenUp(order),
                 }
             }
             Single::Lines(request, order) => Event::Feed(Input::Learned {

@@ -292,6 +292,11 @@ impl Watcher {
         std::mem::take(&mut self.beside_touched)
     }
 
+    /// Returns whether a path is tracked.
+    pub(crate) fn is_tracked(&self, path: &RelPath) -> bool {
+        self.cover.is_tracked(path)
+    }
+
     /// Ends what [`track`](Self::track) began. Watches that no other path needs
     /// end.
     pub fn untrack(&mut self, path: &RelPath) {

@@ -175,11 +175,12 @@ impl Reads {
     }
 
     /// Forgets a path that is no longer watched. Only a read in progress
-    /// remains.
+    /// remains: no request needs the one that would follow.
     pub(crate) fn forget(&mut self, path: &RelPath) {
         self.change(path, |owed| {
+            let read = owed.read.map(|read| Outstanding { next: None, ..read });
             *owed = Owed {
-                read: owed.read,
+                read,
                 ..Owed::default()
             };
         });

@@ -11,8 +11,9 @@ use super::matrix::fetched;
 use super::{Agent, By, Does, Run, Setting, Stage};
 use crate::network;
 
-/// The number of reads, and of edits, that are timed.
-const EACH: usize = 20;
+/// The number of reads, and of edits, that are timed. After 30 calls Gemini CLI
+/// asks its model whether it loops.
+const EACH: usize = 14;
 
 /// What the calls of an agent take. Each is a median over all timed calls,
 /// measured from the model's answer to its next request.
