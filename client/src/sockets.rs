@@ -52,11 +52,16 @@ fn elsewhere(lock: &Path, socket: &Path) -> Option<PathBuf> {
 
 /// Returns the content of a lock file that belongs to this user.
 pub(crate) fn holder(lock: &Path) -> Option<Holder> {
+    Holder::parse(&text(lock)?)
+}
+
+/// Returns the content of a regular file that belongs to this user.
+fn text(lock: &Path) -> Option<Vec<u8>> {
     let file = fs::symlink_metadata(lock).ok()?;
     if !file.is_file() || !is_own(&file) {
         return None;
     }
-    Holder::parse(&fs::read(lock).ok()?)
+    fs::read(lock).ok()
 }
 
 /// Returns whether a service is installed for the workspace and no daemon runs,
@@ -70,7 +75,7 @@ pub fn is_asleep(places: &Places) -> bool {
 pub(crate) fn is_held(places: &Places) -> bool {
     [&places.lock, &places.spare_lock]
         .into_iter()
-        .filter_map(|lock| Some((lock, fs::read(lock).ok()?)))
+        .filter_map(|lock| Some((lock, text(lock)?)))
         // A lock file that is empty or incomplete was just taken. A process in a
         // namespace of its own has another number here.
         .any(|(lock, text)| {

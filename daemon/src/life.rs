@@ -20,6 +20,7 @@ pub use directory::{check_private, private_directory, usable_directory};
 pub use forget::{forget, kept};
 pub use instance::workspace_of_instance;
 pub use lock::Lock;
+pub(crate) use lock::named_in;
 pub(crate) use own::patterns as own_files;
 pub use stored::{Stored, stored};
 pub use vanished::{Sweep, Vanished, forget_vanished};

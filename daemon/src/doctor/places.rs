@@ -7,7 +7,7 @@ use std::path::Path;
 use touchmark_proto::Holder;
 
 use super::Finding;
-use crate::life::check_private;
+use crate::life::{check_private, named_in};
 use crate::socket::listener::MAX_PATH;
 use crate::system::disk;
 use crate::system::stat::FileTypeExt as _;
@@ -143,8 +143,7 @@ pub(super) fn lock(path: &Path) -> Finding {
 /// can differ from this environment's, if the daemon was started with another
 /// runtime directory.
 fn held(lock: &Path) -> String {
-    let holder = fs::read(lock).ok().and_then(|text| Holder::parse(&text));
-    let Some(Holder { pid, socket, .. }) = holder else {
+    let Some(Holder { pid, socket, .. }) = named_in(lock) else {
         return "held by a daemon".into();
     };
     let socket = socket.unwrap_or_default();

@@ -24,6 +24,12 @@ const LOOKS: u32 = 20;
 /// The interval between two such reads.
 const AGAIN: Duration = Duration::from_millis(5);
 
+/// Returns the holder that a lock file names. Anything may be at its name: a
+/// FIFO, for one, is not opened.
+pub(crate) fn named_in(lock: &Path) -> Option<Holder> {
+    Holder::parse(&open::read_regular(lock, LONGEST).ok()?)
+}
+
 /// The lock of a workspace, held until it is dropped. Only its holder may
 /// change the socket, the state and the log. The file is removed with the lock.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use touchmark_proto::{Holder, Places};
 
-use super::{GONE, Lock};
+use super::{GONE, Lock, lock};
 use crate::fleet::numbers;
 use crate::{Error, guard, store};
 
@@ -189,10 +189,9 @@ fn names(directory: &Path, extension: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the holder that a lock file names.
+/// Returns the holder that a lock file names, if its workspace is a full path.
 fn named_in(lock: &Path) -> Option<Holder> {
-    let holder = Holder::parse(&fs::read(lock).ok()?)?;
-    holder.workspace.is_absolute().then_some(holder)
+    lock::named_in(lock).filter(|holder| holder.workspace.is_absolute())
 }
 
 /// Returns whether a workspace does not exist. One that is only out of reach
@@ -222,6 +221,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use std::time::Duration;
 
+    use rustix::fs::{CWD, Mode};
     use touchmark_proto::BaseDirectories;
 
     use super::*;
@@ -270,6 +270,11 @@ mod tests {
         let _served = Lock::of(&held, &home.join("held")).unwrap();
         let strange = base.state_directory().join("0123456789abcdef");
         fs::create_dir(&strange).unwrap();
+        // Neither is opened: a read of one of them never ends.
+        let fifo = base.state_directory().join("0123456789abcde0.lock");
+        rustix::fs::mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
+        let endless = base.state_directory().join("0123456789abcde1.lock");
+        std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
         // An interrupted removal is completed.
         let half = base.state_directory().join("fedcba9876543210.gone");
         fs::create_dir_all(half.join("recovery")).unwrap();
