@@ -1,6 +1,5 @@
-//! The allocator of the program on Linux. The C library's keeps what a storm
-//! of changes or a large search took: 93 to 106 MB after 30 searches, where
-//! jemalloc gives all but 5 MB back within seconds.
+//! The allocator of the program on Linux. The C library's keeps what a storm of
+//! changes or a large search took: jemalloc gives it back within a second.
 //!
 //! `.cargo/config.toml` sets the number of arenas, and how long freed memory is
 //! kept.
@@ -15,7 +14,6 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 /// thread that sleeps while there is nothing to give back. Other commands than
 /// the daemon end too soon to need it.
 pub(crate) fn give_back_when_idle() {
-    // With musl, jemalloc has no such thread. It then gives back what it has
-    // kept for a second with a later allocation.
+    // Where jemalloc has no such thread, it gives back with later allocations.
     let _without = background_thread::write(true);
 }
