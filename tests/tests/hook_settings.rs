@@ -424,6 +424,21 @@ fn the_command_is_named_as_it_is_found() {
     assert!(!path.exists() && !path.parent().unwrap().exists());
 }
 
+/// The plug-in is in the program by a link to what is built from its source.
+#[test]
+fn a_plug_in_is_installed_as_it_was_built() {
+    for agent in ["opencode", "pi", "cline"] {
+        let world = World::new();
+        let facts = done(&world, &["install", agent, "--yes", "--json"]);
+        let facts: Value = serde_json::from_str(&facts).unwrap();
+        let file = facts["file"].as_str().expect("a file");
+        let built = format!("../bindings/typescript/{agent}/touchmark.js");
+        let built = Path::new(env!("CARGO_MANIFEST_DIR")).join(built);
+        let (installed, built) = (fs::read_to_string(file), fs::read_to_string(built));
+        assert_eq!(installed.unwrap(), built.unwrap(), "{agent}");
+    }
+}
+
 #[test]
 fn projects_have_settings_of_their_own_and_opencode_a_file() {
     let world = World::asleep();
