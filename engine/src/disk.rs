@@ -41,8 +41,8 @@ pub struct ReadOutcome {
     /// The real name, if symlinks are on the way to the path, also if there is
     /// no file. `None` without symlinks.
     pub real: Option<RelPath>,
-    /// What the name itself contains if it is a symlink, as `readlink` returns
-    /// it; `None` if it is none.
+    /// The target of the symlink at this name, as `readlink` returns it; `None`
+    /// if the name is no symlink.
     pub link: Option<Arc<[u8]>>,
     /// The identity of the file, if it has several links (FILE-1).
     pub object: Option<Object>,

@@ -149,8 +149,8 @@ fn file2_a_link_that_was_replaced_without_a_change_is_no_ones_edit() {
     assert_eq!(text(&world.path("CLAUDE.md")), ten());
 }
 
-/// What was written through the link is in the file that it leads to, whose
-/// link is made again. It is listed, and not called undone.
+/// An edit through the link has changed the file that the link leads to. The
+/// undo makes the link again. It lists that edit, and does not call it undone.
 #[test]
 fn undo6_an_edit_through_the_link_is_not_called_undone() {
     for both in [true, false] {

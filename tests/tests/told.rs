@@ -181,7 +181,7 @@ fn undo5_an_undo_during_an_answer_that_did_not_arrive_is_told_again() {
 fn undo5_what_the_notice_of_an_undo_says_is_told_no_second_time() {
     let mut world = World::new();
     let talk = edited(&world, "s");
-    // A change of the user's that the agent is told of, and does not read.
+    // The user changes the file. The agent is told so, and does not read it.
     user::replace(&world.path("a.txt"), &format!("{AFTER}mine\n"));
     let told = next(&talk, "p2");
     assert!(told.contains("1 line added, 0 lines removed"), "{told}");
@@ -191,7 +191,7 @@ fn undo5_what_the_notice_of_an_undo_says_is_told_no_second_time() {
     assert!(told.contains("has undone changes of yours"), "{told}");
     assert_eq!(told.matches("a.txt").count(), 1, "{told}");
     assert_eq!(next(&talk, "p4"), "");
-    // What the user changes as well is told, and is not the undo.
+    // A further change by the user is told. The undo is not told again with it.
     ran(&world, &["redo", "--yes"]);
     user::replace(&world.path("a.txt"), &format!("{AFTER}mine\nnew\n"));
     let told = next(&talk, "p5");

@@ -9,6 +9,7 @@ use touchmark_proto::quoting::quoted;
 use touchmark_proto::{FileMode, Version};
 
 use super::daemon_handle::DaemonHandle;
+use super::notice;
 use crate::context::aside;
 use crate::store::Reader;
 
@@ -17,9 +18,6 @@ const VERSIONS: usize = 1_000;
 
 /// The most links that one notice names.
 const NAMED: usize = 8;
-
-/// The maximum length of a name, in characters.
-const NAME: usize = 200;
 
 /// Returns the text about the links that an edit has replaced; `None` if it
 /// has replaced none.
@@ -70,10 +68,13 @@ fn row(log: &Reader, fact: &VersionFact) -> Option<String> {
     if !was_link || !is_file || fact.amends.is_some() {
         return None;
     }
-    let name = quoted(&fact.path.to_string_lossy(), NAME);
+    let name = notice::path(&fact.path);
     let to = fact.before.and_then(|to| log.peek(&to).ok().flatten());
     let to = to.map_or_else(String::new, |to| {
-        format!(" to {}", quoted(&String::from_utf8_lossy(&to), NAME))
+        format!(
+            " to {}",
+            quoted(&String::from_utf8_lossy(&to), notice::NAME)
+        )
     });
     Some(format!(
         "{name} was a symbolic link{to}, and is a file of its own now: what the link led to does not have this change."

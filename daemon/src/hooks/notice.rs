@@ -26,7 +26,7 @@ pub(super) const FILES: usize = 20;
 const LINES: usize = 3;
 
 /// The maximum length of a name, in characters.
-const NAME: usize = 200;
+pub(super) const NAME: usize = 200;
 
 /// The maximum length of a client's note about a warning, in characters.
 const NOTE: usize = 500;
@@ -35,7 +35,8 @@ const NOTE: usize = 500;
 /// drop longer ones.
 const NOTICE: usize = 5_500;
 
-fn path(path: &RelPath) -> String {
+/// Returns a file's name as it stands in sentences for models.
+pub(super) fn path(path: &RelPath) -> String {
     quoted(&path.to_string_lossy(), NAME)
 }
 

@@ -28,7 +28,7 @@ pub(crate) const MAX_LOOKS: u32 = 16;
 pub(crate) struct Way {
     /// The real name; `None` if no symlinks are on the way.
     pub(crate) real: Option<RelPath>,
-    /// What the name itself contains if it is a symlink; else `None`.
+    /// The target of the symlink at this name; `None` if it is no symlink.
     pub(crate) link: Option<Arc<[u8]>>,
     /// The identity of the file; `None` if it does not have several links.
     pub(crate) object: Option<Object>,
