@@ -79,6 +79,14 @@ impl Parts {
         })
     }
 
+    /// As [`past`](Self::past), once everything until now is recorded, also of
+    /// files that are not watched (SCOPE-9).
+    async fn synced(&self, cx: Context) -> Result<Past, Error> {
+        // On a full disk the answer comes from what is stored (LOSS-3).
+        let _is_full = cx.inside.ask(Sync {}).await;
+        self.past(cx).await
+    }
+
     /// Returns the parts that an undo uses. Once begun it is completed, even if
     /// the client disconnects.
     fn undoer(&self, cx: &Context, no_redo: bool) -> Result<Undoer, Error> {
@@ -130,9 +138,9 @@ async fn row(
 ) -> Result<Reply, Error> {
     use ForShell as Ask;
     Ok(match ask {
-        Ask::FileContent(ask) => Reply::FileContent(parts.past(cx).await?.content(ask).await?),
-        Ask::FileDiff(ask) => Reply::FileDiff(parts.past(cx).await?.diff(ask).await?),
-        Ask::FileBlame(ask) => Reply::FileBlame(parts.past(cx).await?.blame(ask).await?),
+        Ask::FileContent(ask) => Reply::FileContent(parts.synced(cx).await?.content(ask).await?),
+        Ask::FileDiff(ask) => Reply::FileDiff(parts.synced(cx).await?.diff(ask).await?),
+        Ask::FileBlame(ask) => Reply::FileBlame(parts.synced(cx).await?.blame(ask).await?),
         Ask::FileLog(ask) => Reply::FileLog(parts.past(cx).await?.log(ask).await?),
         Ask::ActivityList(ask) => Reply::ActivityList(parts.past(cx).await?.activity(ask).await?),
         Ask::FileRestore(ask) => Reply::FileRestore(parts.past(cx).await?.restore(ask).await?),

@@ -88,6 +88,11 @@ impl Decision {
         }
     }
 
+    /// Returns the decision for a content that an editor reported (ATTR-2).
+    pub(crate) fn by_editor() -> Self {
+        Self::by(Author::USER, Evidence::Editor, None)
+    }
+
     /// Returns the decision for a content written in command windows of these
     /// sessions, given with the one that opened last first (ATTR-6). Without
     /// any, no evidence claims it (ATTR-7).

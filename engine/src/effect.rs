@@ -8,7 +8,7 @@ use touchmark_proto::{
 };
 
 use crate::disk::Stamp;
-use crate::ledger::record::Record;
+use crate::ledger::record::{Held, Record};
 use crate::requests::table::ForShell;
 use crate::text::lines::TextPair;
 
@@ -231,11 +231,7 @@ pub enum Question {
     /// What are these lines of a file that is too large to read whole?
     Lines(LinesOrder),
     /// Which files of the workspace have changed since the last look (SCOPE-1)?
-    Sweep {
-        /// Whether a command window was open the whole time since then, so that
-        /// the changes can be attributed to it.
-        claims: bool,
-    },
+    Sweep(SweepOrder),
     /// Which versions after a moment are in the log (CHK-1)? Everything
     /// recorded earlier is in the log by then.
     Edited {
@@ -246,6 +242,29 @@ pub enum Question {
         /// Paths whose content at the moment is wanted even if they have no
         /// version after it.
         also: Vec<RelPath>,
+    },
+}
+
+/// An order to look at the workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepOrder {
+    /// Which files to look at.
+    pub look: Look,
+    /// Files whose changes are wanted although no command window was open, each
+    /// with its last recorded content (SCOPE-9).
+    pub files: Vec<(RelPath, Held)>,
+}
+
+/// Which files of the workspace are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The files that the order names.
+    Named,
+    /// All files.
+    All {
+        /// Whether a command window was open the whole time since the last
+        /// look, so that the changes can be attributed to it.
+        claims: bool,
     },
 }
 

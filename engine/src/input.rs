@@ -209,7 +209,7 @@ pub enum Learned {
     Differences(Vec<Difference>),
     /// Lines of a file; `None` if the file no longer begins with that content.
     Lines(Option<Arc<[u8]>>),
-    /// The result of a look at the whole workspace.
+    /// The result of a look at the workspace.
     Swept(Swept),
 }
 
@@ -240,6 +240,8 @@ pub struct SweptFile {
     /// When the file was last changed, according to the file system; `None` if
     /// there is no file.
     pub changed_ms: Option<Millis>,
+    /// Git's index names the content, so git brought it.
+    pub by_git: bool,
 }
 
 /// The versions in the log after a moment.

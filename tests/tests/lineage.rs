@@ -546,7 +546,7 @@ fn hist9_what_the_user_wrote_at_a_name_that_was_free_is_not_the_next_agents() {
     agent.read("f");
     let params = json!({"path": "f", "text": "mine 1\nmine 2\nby a\n"});
     assert_eq!(agent.ok("file/write", params)["outcome"], "applied");
-    let right = ["unknown mine 1", "unknown mine 2", "agent:a by a"];
+    let right = ["user mine 1", "user mine 2", "agent:a by a"];
     assert_eq!(blame(&mut agent, "f"), right);
     world.healthy();
 }

@@ -19,6 +19,7 @@ mod claims;
 mod cli;
 mod cli_seeds;
 mod clients;
+mod command_files;
 mod command_scope;
 mod commands;
 mod committed;

@@ -526,7 +526,8 @@ fn undo1_what_a_redo_puts_back_is_in_the_queue_again_without_lines_too() {
         assert_eq!(state()[1..3], ["read", ""]);
         let restored = format!("644 {}", ten());
         assert!([0, 3, 4].iter().all(|at| state()[*at] == restored));
-        assert!(all(&listed(&mut client)).is_empty());
+        let left = listed(&mut client);
+        assert!(all(&left).is_empty(), "{left}");
         client.ok("redo", json!({}));
         assert_eq!(state(), changed);
         let now = listed(&mut client);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use touchmark_engine::{Look, SweepOrder};
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
     ClientPath, Error, FileState, Hash, LineCounts, Method, Millis, SessionId, native,
@@ -211,7 +212,9 @@ impl DaemonHandle {
             // which a sweep now would prevent.
             let mut open = state.commands.values();
             if !open.any(|window| window.fact.workspace) {
-                sweeper.sweep(None, false);
+                let look = Look::All { claims: false };
+                let files = Vec::new();
+                sweeper.sweep(None, SweepOrder { look, files });
             }
         });
         looked.await;

@@ -259,7 +259,7 @@ impl Daemon {
                 proc::process_starts(&processes).map(Learned::Processes)
             }
             Question::Lines(order) => return self.read_lines(request, order),
-            Question::Sweep { claims } => return self.parts.sweeper.sweep(Some(request), claims),
+            Question::Sweep(order) => return self.parts.sweeper.sweep(Some(request), order),
             Question::Differences(pairs) => self.storage.log().map(|log| {
                 let mut contents = Contents::new(Some(log));
                 Learned::Differences(contents.differences(pairs))

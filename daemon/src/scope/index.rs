@@ -8,6 +8,7 @@ use touchmark_proto::FileMode;
 
 use super::rules::Rules;
 use crate::git::index::ObjectId;
+use crate::system::stat as tell;
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -104,6 +105,17 @@ impl File {
 }
 
 impl Stat {
+    pub(super) fn of(found: &rustix::fs::Stat) -> Self {
+        let (modified, changed) = tell::times(found);
+        Self {
+            inode: tell::inode(found),
+            size: tell::size(found),
+            modified,
+            changed,
+            mode: tell::mode(found),
+        }
+    }
+
     pub(super) fn is_link(&self) -> bool {
         self.mode.is_some_and(FileMode::is_link)
     }

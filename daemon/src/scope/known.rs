@@ -1,13 +1,15 @@
 //! The contents of the workspace's files at the last sweep, and how they differ
 //! since then.
 
+mod named;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::text::tokens;
-use touchmark_engine::{Found, Held, ReadOrder, Swept, SweptFile};
+use touchmark_engine::{Found, Held, Look, ReadOrder, SweepOrder, Swept, SweptFile};
 use touchmark_proto::{FileMode, Hash, Places, RelPath, native};
 
 use super::Settings;
@@ -17,11 +19,14 @@ use super::rules::Everywhere;
 use super::walk::{Difference, Task, Walk, Walked, What, moment};
 use crate::content::{Met, Report, Visit};
 use crate::system::open::trust;
-use crate::system::stat as tell;
 use crate::tools::GIT;
 
 /// The largest file, in bytes, whose content is read before any change of it.
 const LARGE: u64 = 32 << 20;
+
+/// If a command changes more files than this which git's index has, git brought
+/// them. Fewer may have been written and committed by the command.
+const BY_HAND: usize = 200;
 
 /// The number of directories that are named if not all were looked at.
 const NAMED: usize = 3;
@@ -67,6 +72,21 @@ impl<'a> Workspace<'a> {
             kept: 0,
             have_changed: false,
         }
+    }
+
+    /// Carries out an order. Returns what changed since the last sweep, as far
+    /// as the order asks for it, and the contents met.
+    pub(super) fn look(&mut self, order: &SweepOrder, until: Instant) -> (Swept, Vec<Met>) {
+        // While a window is open, all changes are returned.
+        if let Look::All { claims: true } = order.look {
+            return self.sweep(true, until);
+        }
+        let (changes, met) = self.named(&order.files);
+        let swept = match order.look {
+            Look::All { .. } => self.sweep(false, until).0,
+            Look::Named => Swept::default(),
+        };
+        (Swept { changes, ..swept }, met)
     }
 
     /// Sweeps all files, until `until`. Returns what changed since the last
@@ -261,6 +281,7 @@ impl<'a> Workspace<'a> {
                             before,
                             after: Held::ABSENT,
                             changed_ms: None,
+                            by_git: false,
                         },
                     ));
                 }
@@ -274,6 +295,7 @@ impl<'a> Workspace<'a> {
                                 before: Some(Held::ABSENT),
                                 after: after.held,
                                 changed_ms: after.stat.changed_ms(),
+                                by_git: false,
                             },
                         ));
                     }
@@ -299,6 +321,7 @@ impl<'a> Workspace<'a> {
                             before,
                             after: after.held,
                             changed_ms: after.stat.changed_ms(),
+                            by_git: false,
                         });
                     }
                 }
@@ -308,7 +331,29 @@ impl<'a> Workspace<'a> {
         let mut all: Vec<SweptFile> = gone.into_iter().map(|(_, file)| file).collect();
         all.extend(changes);
         all.extend(came.into_iter().map(|(_, file)| file));
+        self.mark_git(&mut all);
         (all, met)
+    }
+
+    /// Marks the files that git's index has, if a command changed more than
+    /// [`BY_HAND`] of them.
+    fn mark_git(&mut self, all: &mut [SweptFile]) {
+        if all.len() <= BY_HAND {
+            return;
+        }
+        let mut of_git = Vec::new();
+        for (at, change) in all.iter().enumerate() {
+            let stat = self.file(&change.path).map(|file| file.stat);
+            let repository = self.repository(&change.path);
+            if let (Some(stat), Some((repository, name))) = (stat, repository)
+                && repository.names(name, &stat)
+            {
+                of_git.push(at);
+            }
+        }
+        if of_git.len() > BY_HAND {
+            of_git.into_iter().for_each(|at| all[at].by_git = true);
+        }
     }
 
     /// Returns a file's content at the last sweep. Adds its bytes to `met` if
@@ -443,17 +488,7 @@ fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
 /// Returns `None` if it is no link, or is being changed.
 fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
     let place = settings.root.join(native::name(path.as_bytes()));
-    let stat = || {
-        let found = rustix::fs::lstat(&place).ok()?;
-        let (modified, changed) = tell::times(&found);
-        Some(Stat {
-            inode: tell::inode(&found),
-            size: tell::size(&found),
-            modified,
-            changed,
-            mode: tell::mode(&found),
-        })
-    };
+    let stat = || Some(Stat::of(&rustix::fs::lstat(&place).ok()?));
     let before = stat().filter(Stat::is_link)?;
     let target = std::fs::read_link(&place).ok()?;
     let bytes = native::bytes(&target);

@@ -8,7 +8,6 @@ use touchmark_proto::RelPath;
 use touchmark_proto::path::PathError;
 
 use super::index::{Directory, Entry, Kind, Stat};
-use crate::system::stat as tell;
 use crate::tools::GIT;
 
 /// A name in a directory, and the type of its entry.
@@ -74,12 +73,5 @@ pub(super) fn stat_of(handle: &OwnedFd, name: &[u8]) -> Result<Option<Stat>, Err
     if !matches!(file_type, FileType::RegularFile | FileType::Symlink) {
         return Ok(None);
     }
-    let (modified, changed) = tell::times(&found);
-    Ok(Some(Stat {
-        inode: tell::inode(&found),
-        size: tell::size(&found),
-        modified,
-        changed,
-        mode: tell::mode(&found),
-    }))
+    Ok(Some(Stat::of(&found)))
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_engine::patterns::Patterns;
-use touchmark_engine::{Input, Learned, Swept};
+use touchmark_engine::{Input, Learned, SweepOrder, Swept};
 use touchmark_proto::{Places, RequestId};
 
 use crate::content::Reader;
@@ -82,8 +82,7 @@ struct Order {
     /// The request that waits for it; `None` if the sweep only records the
     /// current files for later.
     request: Option<RequestId>,
-    /// A window is open, so its session may have made the changes.
-    claims: bool,
+    sweep: SweepOrder,
     done: oneshot::Sender<()>,
 }
 
@@ -98,12 +97,12 @@ impl Sweeper {
     }
 
     /// Orders a sweep of the workspace for a request.
-    pub(crate) fn sweep(&self, request: Option<RequestId>, claims: bool) {
+    pub(crate) fn sweep(&self, request: Option<RequestId>, sweep: SweepOrder) {
         let (done, is_done) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let order = Order {
             request,
-            claims,
+            sweep,
             done,
         };
         let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -157,7 +156,7 @@ fn serve(
     let send = |event: Event| events.send(event).is_ok();
     for order in orders {
         let until = Instant::now() + longest();
-        let (swept, met) = workspace.sweep(order.claims, until);
+        let (swept, met) = workspace.look(&order.sweep, until);
         waiting.fetch_sub(1, Ordering::SeqCst);
         let mut there = met.is_empty() || send(Event::Met(met));
         // What was saved right before the command has to be read before the

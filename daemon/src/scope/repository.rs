@@ -10,7 +10,7 @@ use touchmark_proto::Places;
 use super::index::Stat;
 use crate::content::MAX_BYTES;
 use crate::git::files::{branch, line};
-use crate::git::index::{GitIndex, ObjectId};
+use crate::git::index::{Entry as IndexEntry, GitIndex, ObjectId};
 use crate::git::{Limits, Object, Objects, WorkTree};
 
 /// How long git may take for one object, and for all objects of a sweep. A
@@ -91,27 +91,36 @@ impl Repository {
     /// proves that. `name` is relative to the repository's top, or to the
     /// workspace if the workspace is below that top.
     pub(super) fn vouches(&self, name: &[u8], stat: &Stat) -> Option<ObjectId> {
-        let ((_, written, _), index) = self.index.as_ref()?;
-        let index = index.as_ref()?;
+        let ((_, written, _), _) = self.index.as_ref()?;
+        let entry = self.entry(name, stat)?;
+        // The file may have changed in the second in which the index was
+        // written (a racy entry).
+        let is_racy = i64::from(entry.modified.0) >= written.div_euclid(SECOND);
+        (!is_racy).then_some(entry.id)
+    }
+
+    /// Returns whether the index has a file with this stat. That proves its
+    /// content only if [`vouches`](Self::vouches) says so as well.
+    pub(super) fn names(&self, name: &[u8], stat: &Stat) -> bool {
+        self.entry(name, stat).is_some()
+    }
+
+    /// Returns the index's entry of a file, if it has this stat.
+    fn entry(&self, name: &[u8], stat: &Stat) -> Option<&IndexEntry> {
+        let (_, index) = self.index.as_ref()?;
         let name = [self.prefix.as_slice(), name].concat();
-        let entry = index.entry_of(&name)?;
+        let entry = index.as_ref()?.entry_of(&name)?;
         let is_kind = match stat.is_link() {
             true => entry.mode == LINK,
             false => FILES.contains(&entry.mode),
         };
-        if !is_kind || !entry.is_plain() {
-            return None;
-        }
         // Git stores the lower halves of these numbers.
         #[allow(clippy::cast_possible_truncation)]
         let the_same = entry.size == stat.size as u32
             && entry.inode == stat.inode as u32
             && is_time(entry.modified, stat.modified)
             && is_time(entry.changed, stat.changed);
-        // The file may have changed in the second in which the index was
-        // written (a racy entry).
-        let is_racy = i64::from(entry.modified.0) >= written.div_euclid(SECOND);
-        (the_same && !is_racy).then_some(entry.id)
+        (is_kind && entry.is_plain() && the_same).then_some(entry)
     }
 
     /// Returns the content of a blob, if it is as long as the file was.

@@ -1,6 +1,5 @@
 //! Calls the handlers of requests.
 
-use touchmark_proto::daemon::Synced;
 use touchmark_proto::writes::QuotesNormalized;
 use touchmark_proto::{Error, ErrorCode, Reply, Request, RequestId};
 

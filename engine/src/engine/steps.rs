@@ -164,6 +164,7 @@ impl Engine {
             return Err(Stop::Learn(question).into());
         }
         self.core.base.view().within_limits(pending, &ask)?;
+        self.core.command_files_read(pending, &ask);
         self.act(request, pending, ask)
     }
 

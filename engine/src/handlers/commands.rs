@@ -9,7 +9,7 @@ use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, S
 
 use super::sessions::split;
 use crate::attribution::Decision;
-use crate::effect::{Answer, Effect, Question};
+use crate::effect::{Answer, Effect, Look, Question};
 use crate::globs::{Cover, Globs};
 use crate::input::Learned;
 use crate::ledger::record::{CommandFact, Fact};
@@ -71,6 +71,11 @@ impl Core {
             return Err(Stop::Learn(self.sweep()).into());
         }
         let WindowSwept { branch, partial } = WindowSwept::of(pending);
+        let mut open = self.base.state.commands.values();
+        if workspace && !open.any(|window| window.fact.workspace) {
+            // What was saved before has been looked at.
+            self.writers.saved_untracked.clear();
+        }
         self.base.ensure_session(&ask.session);
         let command = self.base.state.commands_begun + 1;
         let deadline = self
@@ -179,7 +184,7 @@ impl Core {
         let mut open = self.base.state.commands.values();
         // A window that is about to open will be open when this look is made.
         let claims = open.any(|window| window.fact.workspace) || self.requests.opens_window();
-        Question::Sweep { claims }
+        self.base.view().look(Look::All { claims })
     }
 
     /// Ends a window whose deadline has passed or whose process has ended.

@@ -7,6 +7,7 @@ mod changes;
 
 mod checkpoints;
 mod claims;
+mod command_files;
 mod commands;
 mod commit;
 mod edit_ends;

@@ -103,6 +103,9 @@ pub struct VersionFact {
     /// The name behind the symlinks on the path; `None` if there were none, or
     /// in a correction.
     pub real: Option<RelPath>,
+    /// Git's index names this content, so git brought it. Only looks at
+    /// untracked files find that out (SCOPE-9).
+    pub by_git: bool,
 }
 
 impl VersionFact {
@@ -132,6 +135,7 @@ impl VersionFact {
             command: None,
             mode_before: None,
             real: None,
+            by_git: false,
         }
     }
 

@@ -93,13 +93,7 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
         .filter(|(record, older)| {
             // A baseline of an untracked path that repeats the previous content
             // is left out.
-            let again = matches!(
-                record.fact,
-                Fact::Baseline {
-                    untracked: true,
-                    ..
-                }
-            );
+            let again = matches!(record.fact, Fact::Baseline { .. });
             let the_same = |older| {
                 let [older, newer] = [held(older)?, held(record)?];
                 let changed = older.mode.is_some() && newer.mode != older.mode;

@@ -4,6 +4,7 @@
 //! rebuilds exactly the same state.
 
 mod apply;
+mod command_files;
 mod commands;
 mod copies;
 mod edits;
@@ -12,6 +13,7 @@ mod settle;
 pub(crate) mod version;
 mod versions;
 
+pub use command_files::CommandFile;
 pub use version::KeptVersion;
 pub use version::Replaced;
 pub(crate) use version::VersionDetails;
@@ -78,6 +80,8 @@ pub struct State {
     pub names: Names,
     /// The newest commands, the newest last. At most 1,000.
     pub past_commands: VecDeque<PastCommand>,
+    /// Untracked files that commands wrote (SCOPE-9).
+    pub command_files: BTreeMap<RelPath, CommandFile>,
 }
 
 /// What is recorded of a tracked path.

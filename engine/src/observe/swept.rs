@@ -1,7 +1,7 @@
 //! Records what commands did to untracked files (SCOPE-1). It goes to the log,
 //! not to the state: untracked files cost neither watches nor memory.
 
-use touchmark_proto::{Author, Evidence, FileMode, Hash, Millis, RelPath, SessionId, VersionKind};
+use touchmark_proto::{FileMode, Hash, Millis, RelPath, SessionId, VersionKind};
 
 use crate::attribution::Decision;
 use crate::base::Base;
@@ -22,10 +22,12 @@ const SAVES: usize = 1_024;
 
 impl Core {
     /// Remembers that an editor has saved an untracked file, if a window that
-    /// covers untracked files is open.
+    /// covers untracked files is open, or if a command wrote the file before.
     pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
         let mut open = self.base.state.commands.values();
-        if open.any(|window| window.fact.workspace) && self.writers.saved_untracked.len() < SAVES {
+        let covers = open.any(|window| window.fact.workspace)
+            || self.base.state.command_files.contains_key(&path);
+        if covers && self.writers.saved_untracked.len() < SAVES {
             self.writers.saved_untracked.insert(path, hash);
         }
     }
@@ -49,8 +51,16 @@ impl Core {
         if is_known && !self.base.is_mode_alone(&file, change) {
             return;
         }
-        let Some((command, decision)) = self.swept_by(change) else {
-            return;
+        let known = self.base.state.command_files.get(path);
+        let known = known.map(|known| known.held);
+        let by = self.swept_by(change);
+        let continues = by.is_none();
+        let (command, decision, before) = match (by, known) {
+            (Some((command, decision)), _) => (command, decision, change.before),
+            (None, Some(known)) if known.hash != change.after.hash => {
+                (None, self.without_window(change), Some(known))
+            }
+            (None, _) => return,
         };
         let Decision::By {
             author,
@@ -61,33 +71,34 @@ impl Core {
         else {
             return;
         };
-        let before = change.before.unwrap_or(Held::ABSENT);
         // The log of the file continues here. No author is named for the
         // content before.
-        if change.before.is_some() && !is_known {
+        if before.is_some() && !is_known && !continues {
             self.base.record(Fact::Baseline {
                 path: path.clone(),
                 held: match change.from {
                     Some(_) => Held::ABSENT,
-                    None => before,
+                    None => before.unwrap_or(Held::ABSENT),
                 },
                 untracked: true,
                 // A look follows no symlink.
                 real: None,
             });
         }
-        let kind = match (&change.from, change.before) {
+        let kind = match (&change.from, before) {
             (Some(_), _) => VersionKind::Renamed,
             (None, None) if change.after.hash.is_some() => VersionKind::Modified,
             (None, None) => VersionKind::Deleted,
-            (None, Some(_)) => kind_between(before.hash, change.after.hash),
+            (None, Some(before)) => kind_between(before.hash, change.after.hash),
         };
+        let before = before.unwrap_or(Held::ABSENT);
         let fact = VersionFact {
             from: change.from.clone(),
             before: before.hash,
             mode_before: before.mode.filter(|mode| change.after.mode != Some(*mode)),
             command,
             candidates,
+            by_git: change.by_git,
             ..VersionFact::new(file, kind, change.after, author, evidence)
         };
         let n = self.base.record(Fact::Version(fact.clone()));
@@ -125,16 +136,8 @@ impl Core {
         };
         let newest: &Command = windows().next()?;
         // An editor reported this content since the window opened (ATTR-2).
-        let saved = self.writers.saved_untracked.get(path);
-        if saved.is_some_and(|saved| Some(*saved) == after.hash) {
-            let decision = Decision::By {
-                author: Author::USER,
-                evidence: Evidence::Editor,
-                edit: None,
-                formatted: false,
-                candidates: Vec::new(),
-            };
-            return Some((None, decision));
+        if self.is_saved(path, after) {
+            return Some((None, Decision::by_editor()));
         }
         let mut sessions: Vec<SessionId> = Vec::new();
         for window in windows() {
@@ -144,6 +147,21 @@ impl Core {
         }
         let command = Some(newest.fact.command);
         Some((command, Decision::in_windows_of(sessions)))
+    }
+
+    /// Returns who changed a file while no window was open that covers it
+    /// (SCOPE-9).
+    fn without_window(&self, change: &SweptFile) -> Decision {
+        match self.is_saved(&change.path, &change.after) {
+            true => Decision::by_editor(),
+            false => Decision::in_windows_of(Vec::new()),
+        }
+    }
+
+    /// Returns whether an editor has reported a content of an untracked file.
+    fn is_saved(&self, path: &RelPath, held: &Held) -> bool {
+        let saved = self.writers.saved_untracked.get(path);
+        saved.is_some_and(|saved| Some(*saved) == held.hash)
     }
 }
 

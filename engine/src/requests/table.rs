@@ -176,10 +176,7 @@ macro_rules! table {
             }
             engine {
                 Sync:             Query,   Names [],        Names [],     fenced(Everything)
-                    => done(Reply::Sync(Synced {
-                        clock: core.base.state.clock(core.base.state.n),
-                        pending: pending.late(),
-                    }));
+                    => core.base.view().sync(pending);
                 Stats:            Query,   Asks [session], Names [],     at_once
                     => core.base.stats(&ask);
                 Audit:            Query,   Names [],        Names [],     fenced(Everything)

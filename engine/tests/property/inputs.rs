@@ -388,7 +388,7 @@ impl Stage {
         );
         for (request, question) in questions {
             let learned = match question {
-                Question::Sweep { .. } => Learned::Swept(touchmark_engine::Swept::default()),
+                Question::Sweep(_) => Learned::Swept(touchmark_engine::Swept::default()),
                 Question::Processes(processes) => {
                     let start = self.rng.pick(&[None, Some(7), Some(8)]);
                     Learned::Processes(processes.into_iter().map(|pid| (pid, start)).collect())

@@ -79,7 +79,7 @@ impl Disk {
     /// Answers a question for the engine.
     pub(crate) fn learned(&mut self, question: Question) -> Result<Learned, Error> {
         match question {
-            Question::Sweep { .. } => Ok(Learned::Swept(Swept {
+            Question::Sweep(_) => Ok(Learned::Swept(Swept {
                 changes: std::mem::take(&mut self.swept),
                 ..Swept::default()
             })),
@@ -159,6 +159,7 @@ impl Stage {
                 before: Some(held("before")),
                 after: held("after"),
                 changed_ms: Some(changed.parse().unwrap()),
+                by_git: false,
             }),
             ["settled"] => self.disk.settled = true,
             ["comparisons", "stall"] => self.disk.slow = true,

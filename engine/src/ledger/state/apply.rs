@@ -44,6 +44,7 @@ impl State {
             } => {}
             Fact::Baseline { path, held, .. } => {
                 let state = Box::new(PathState::new(n, *held));
+                self.command_files.remove(path);
                 self.paths.insert(path.clone(), state);
             }
             Fact::Version(version) => self.version(n, time, version),

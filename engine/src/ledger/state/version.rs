@@ -226,8 +226,9 @@ impl KeptVersion {
             before: self.before,
             command: self.command(),
             mode_before: self.mode_before(),
-            // The log has it. A correction does not say it again.
+            // The log has both. A correction does not say them again.
             real: None,
+            by_git: false,
         }
     }
 

@@ -28,6 +28,7 @@ impl State {
             past.versions += 1;
         }
         let Some(path) = self.paths.get_mut(&fact.path) else {
+            self.command_file(n, fact);
             return;
         };
         // An unobserved content was never read from the disk. The version after

@@ -17,6 +17,6 @@ pub(super) use facts::Fact;
 pub(super) use leaves::{Path, Program, Session};
 pub(super) use session_memory::SessionMemory;
 pub(super) use state::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, PathState, SaveReport,
-    Stamp,
+    Command, CommandFile, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, PathState,
+    SaveReport, Stamp,
 };

@@ -34,6 +34,7 @@ structs! {
         13 command: Option<u64>,
         14 mode_before: Option<Mode>,
         15 real: Option<Path>,
+        16 by_git: Rare<bool>,
     }
     EditBegun = record::EditFact {
         0 edit: u64,

@@ -10,8 +10,8 @@ use minicbor::{Decoder, Encoder};
 use touchmark_proto::{RelPath, SessionId};
 
 use super::{
-    Command, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, Path, PathState, Program,
-    SaveReport, Session, SessionMemory, Stamp,
+    Command, CommandFile, Edit, EndedEdit, Knowledge, LostVersion, Names, PastCommand, Path,
+    PathState, Program, SaveReport, Session, SessionMemory, Stamp,
 };
 use crate::by_name::ByName;
 use crate::ledger::holdings::Holdings;
@@ -49,6 +49,7 @@ heads! {
         13 labels: Rare<List<(String, u64)>>,
         14 names: Option<Names>,
         15 past_commands: Rare<List<PastCommand>>,
+        16 command_files: Rare<List<(Path, CommandFile)>>,
     } without {
         paths: ByName<Box<state::PathState>>,
         sessions: BTreeMap<SessionId, state::Session>,

@@ -111,6 +111,7 @@ structs! {
         7 branch_after: Option<String>,
         8 versions: Rare<u64>,
     }
+    CommandFile = state::CommandFile { 0 n: u64, 1 held: Held }
     EndedEdit = state::EndedEdit {
         0 edit: u64,
         1 session: Session,

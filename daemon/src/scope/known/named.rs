@@ -1,0 +1,67 @@
+//! Looks at single files (SCOPE-9).
+
+use rustix::io::Errno;
+use touchmark_engine::{Held, SweptFile};
+use touchmark_proto::{FileMode, RelPath, native};
+
+use super::{Known, Workspace, content};
+use crate::content::Met;
+use crate::scope::index::Stat;
+
+impl Workspace<'_> {
+    /// Returns which of some files have another content than the recorded one,
+    /// and the contents met.
+    pub(super) fn named(&mut self, files: &[(RelPath, Held)]) -> (Vec<SweptFile>, Vec<Met>) {
+        let reader = self.settings.reader.clone();
+        let visit = reader.visit();
+        let (mut changes, mut met) = (Vec::new(), Vec::new());
+        for (path, recorded) in files {
+            let place = self.settings.root.join(native::name(path.as_bytes()));
+            let (after, changed_ms) = match rustix::fs::lstat(&place) {
+                Ok(found) => {
+                    let stat = Stat::of(&found);
+                    // The lines of a file are a person's. A link has none.
+                    if stat.is_link() || self.still_has(path, &stat, recorded) {
+                        continue;
+                    }
+                    let Some(content) = content(&visit, path, true) else {
+                        continue;
+                    };
+                    if let Some(file) = self.file(path) {
+                        file.stat = content.stat;
+                        file.known = Known::Held(content.held);
+                    }
+                    met.extend(content.met);
+                    (content.held, content.stat.changed_ms())
+                }
+                Err(Errno::NOENT | Errno::NOTDIR) if !is_link(recorded) => (Held::ABSENT, None),
+                Err(_) => continue,
+            };
+            if after.hash != recorded.hash {
+                changes.push(SweptFile {
+                    path: path.clone(),
+                    from: None,
+                    before: Some(*recorded),
+                    after,
+                    changed_ms,
+                    by_git: false,
+                });
+            }
+        }
+        (changes, met)
+    }
+
+    /// Returns whether the last sweep's record proves that a file has a content.
+    fn still_has(&mut self, path: &RelPath, stat: &Stat, recorded: &Held) -> bool {
+        let looked = self.looked;
+        self.file(path).is_some_and(|file| {
+            matches!(file.known, Known::Held(held) if held.hash == recorded.hash)
+                && file.stat == *stat
+                && stat.is_settled(looked)
+        })
+    }
+}
+
+fn is_link(held: &Held) -> bool {
+    held.mode.is_some_and(FileMode::is_link)
+}

@@ -1,0 +1,74 @@
+//! Changes of untracked files that commands wrote, while no command runs
+//! (SCOPE-9).
+
+use touchmark_proto::daemon::Synced;
+use touchmark_proto::{Reply, Request};
+
+use crate::disk::Found;
+use crate::effect::{Look, Question, SweepOrder};
+use crate::input::SweptFile;
+use crate::ledger::record::Held;
+use crate::parts::Core;
+use crate::requests::pending::{Answered, Pending, Stop, done};
+use crate::requests::table::{Use, row};
+use crate::view::View;
+
+impl Core {
+    /// Records what happened to the files that a request begins to track, up to
+    /// the content that was read for it.
+    pub(crate) fn command_files_read(&mut self, pending: &Pending, ask: &Request) {
+        if self.base.state.command_files.is_empty() || row(ask).paths != Use::Tracks {
+            return;
+        }
+        let mut changes = Vec::new();
+        for (path, outcome) in &pending.reads.found {
+            let after = match &outcome.found {
+                Found::File(content) => Held::from(*content),
+                Found::Absent => Held::ABSENT,
+                _ => continue,
+            };
+            // The content behind a link is another file's.
+            let is_link = outcome.real.is_some() || outcome.link.is_some();
+            let is_covered = self.base.state.windows_on(path).next().is_some();
+            if !is_link && !is_covered && self.base.state.command_files.contains_key(path) {
+                changes.push(SweptFile {
+                    path: path.clone(),
+                    from: None,
+                    before: None,
+                    after,
+                    changed_ms: None,
+                    by_git: false,
+                });
+            }
+        }
+        self.swept(&changes);
+    }
+}
+
+impl View<'_> {
+    /// `sync`: answers once everything before it is recorded. A file that a
+    /// command wrote is looked at, unless a command runs: the look at its end
+    /// finds the change then.
+    pub(crate) fn sync(self, pending: &Pending) -> Answered {
+        let mut open = self.state.commands.values();
+        let runs = open.any(|window| window.fact.workspace);
+        if !runs && !self.state.command_files.is_empty() && pending.learned.is_none() {
+            return Err(Stop::Learn(self.look(Look::Named)).into());
+        }
+        done(Reply::Sync(Synced {
+            clock: self.state.clock(self.state.n),
+            pending: pending.late(),
+        }))
+    }
+
+    /// Returns the question that orders a look at the workspace.
+    pub(crate) fn look(self, look: Look) -> Question {
+        let files = self.state.command_files.iter();
+        Question::Sweep(SweepOrder {
+            look,
+            files: files
+                .map(|(path, file)| (path.clone(), file.held))
+                .collect(),
+        })
+    }
+}
