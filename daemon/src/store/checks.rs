@@ -68,7 +68,7 @@ pub(super) fn tail(
                 "the last facts could not be stored before the daemon ended",
             ));
         }
-        Condition::Damaged => return Err(StoreError::damaged("a commit found it malformed")),
+        Condition::Damaged => return Err(StoreError::damaged("it was found malformed")),
     }
     // Power may have failed between the commit and the sync that follows it.
     let excused = says.boot != boot && says.durability == Durability::Process;

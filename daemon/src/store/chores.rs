@@ -108,8 +108,8 @@ impl Chores {
             }
             Message::Exported(progress) => self.exported = Some(progress),
             // Pending contents are in `waiting`, and the writer itself stores
-            // the facts of a commit.
-            Message::Look | Message::Commit { .. } => {}
+            // Pending contents are in `waiting`. The rest is the writer's own.
+            Message::Look | Message::Commit { .. } | Message::Malformed(_) => {}
             Message::Close => return true,
         }
         false

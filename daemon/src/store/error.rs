@@ -79,7 +79,9 @@ impl StoreError {
             Self::Incompatible { .. } => "update touchmark, or name another state directory",
             Self::Storage { .. } => ErrorCode::Storage.hint(),
             Self::Unreadable { .. } => ErrorCode::UnknownClock.hint(),
-            Self::Damaged { .. } => "restart the daemon: it sets the damaged store aside",
+            Self::Damaged { .. } => {
+                "ask again: the daemon sets the damaged file aside, and keeps what can be read of it"
+            }
         }
     }
 }

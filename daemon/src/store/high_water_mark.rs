@@ -39,7 +39,8 @@ pub(super) enum Condition {
     Good,
     /// Commits failed, and facts are pending in memory.
     Failing,
-    /// A commit found damage that the check at a start does not find.
+    /// A commit or a lookup found damage that the check at a start does not
+    /// find.
     Damaged,
 }
 
@@ -125,7 +126,10 @@ impl HighWaterMark {
     /// Notes that facts up to `n` are committed and none is pending.
     pub(super) fn committed(&mut self, n: u64) {
         self.says.n = self.says.n.max(n);
-        self.says.condition = Condition::Good;
+        // Damage is mended by the next start.
+        if self.says.condition != Condition::Damaged {
+            self.says.condition = Condition::Good;
+        }
         // A failed write leaves an older mark, which is safe.
         self.write();
     }

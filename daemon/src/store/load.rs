@@ -2,6 +2,7 @@
 //! an empty one (DUR-2).
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,7 @@ use super::checks;
 use super::contents;
 use super::error::StoreError;
 use super::high_water_mark::{self, Condition, HighWaterMark, Noted};
+use super::mend;
 use super::options::{Durability, Options, beside, file};
 use super::schema::{self, int, meta, set_meta, uint};
 use super::seal;
@@ -100,15 +102,47 @@ pub(super) fn load(options: &Options) -> Result<Loaded, StoreError> {
         Err(StoreError::Damaged { cause }) => {
             let aside = set_aside(&options.directory)?;
             tracing::warn!(%cause, aside = %aside.display(), "the store is damaged");
-            let mut fresh = read(options)?;
-            fresh.trouble = Some(format!(
-                "the store was damaged ({cause}) and is set aside as {}; everything known was lost",
-                aside.display()
-            ));
-            Ok(fresh)
+            mended(options, &cause, &aside)
         }
         other => other,
     }
+}
+
+/// Opens a new store with what can be read of one that was set aside.
+fn mended(options: &Options, cause: &str, aside: &Path) -> Result<Loaded, StoreError> {
+    let path = file(&options.directory);
+    let said = format!(
+        "the store was damaged ({cause}) and is set aside as {}",
+        aside.display()
+    );
+    let copied = schema::open(&path, options.durability, false).and_then(|mut new| {
+        let facts = mend::copy(aside, &mut new)?;
+        // Nobody knows which facts are missing at the end.
+        set_meta(&new, LEFT_OUT, &said)?;
+        Ok(facts)
+    });
+    let found = match copied {
+        Ok(0) => Err(StoreError::damaged("no fact can be read")),
+        Ok(facts) => read(options).map(|kept| Loaded {
+            trouble: Some(format!(
+                "{said}; {facts} facts were kept; earlier clocks are unknown"
+            )),
+            ..kept
+        }),
+        Err(error) => Err(error),
+    };
+    found.or_else(|error| {
+        tracing::warn!(%error, "nothing is kept of the damaged store");
+        for end in ["", "-wal", "-shm"] {
+            match fs::remove_file(beside(&path, end)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        let mut fresh = read(options)?;
+        fresh.trouble = Some(format!("{said}; everything known was lost"));
+        Ok(fresh)
+    })
 }
 
 fn read(options: &Options) -> Result<Loaded, StoreError> {
@@ -257,7 +291,7 @@ pub(super) fn unwritable(options: &Options) -> Result<(Found, Lost), StoreError>
     let noted = Noted::read(&mark_path(&options.directory));
     let unclean = log_length(&path) > 0;
     let found = match fs::metadata(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Found::default(),
         Err(error) => return Err(error.into()),
         Ok(_) => {
             not_emptied(&path, unclean)?;
@@ -288,7 +322,7 @@ pub(super) fn examine(directory: &Path) -> Result<Option<u64>, StoreError> {
     let path = file(directory);
     let size = match fs::metadata(&path) {
         Ok(found) => found.len(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let log = log_length(&path);
@@ -463,7 +497,7 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
         (mark_path(directory), beside(&aside, "-last")),
     ] {
         match fs::rename(from, to) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }

@@ -21,6 +21,8 @@ pub(super) enum Message {
     Delete(Vec<i64>),
     /// Move these records aside, since they cannot be read.
     PutAside(Vec<Bad>),
+    /// A lookup found the file malformed.
+    Malformed(String),
     /// Facts were exported up to here; `None`: none are exported any more.
     Exported(Option<Progress>),
     /// Delete all contents, then call this.

@@ -70,6 +70,7 @@ mod error;
 mod exports;
 mod high_water_mark;
 mod load;
+mod mend;
 mod message;
 mod options;
 mod reader;

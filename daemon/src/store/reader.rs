@@ -314,7 +314,8 @@ impl Reader {
             let near = last.as_ref().map(|(hash, bytes)| (hash, &bytes[..]));
             // The content read last must not be returned if it was forgotten
             // meanwhile.
-            read(connection, hash, near.filter(|(near, _)| *near != hash))?
+            let kept = read(connection, hash, near.filter(|(near, _)| *near != hash));
+            self.noticed(kept.map_err(StoreError::from))?
         };
         let (found, asked) = match kept {
             Kept::Whole(bytes) => (Some(Arc::from(bytes)), Asked::Used(*hash)),
@@ -510,9 +511,28 @@ impl Reader {
         sql: &str,
         params: impl Params,
     ) -> Result<(Vec<Record>, Option<String>), StoreError> {
-        let Some(connection) = &self.connection else {
-            return Ok((Vec::new(), None));
-        };
+        match &self.connection {
+            Some(connection) => self.noticed(self.records_of(connection, limit, sql, params)),
+            None => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// Has a damaged file mended. The lookup fails once.
+    fn noticed<T>(&self, found: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::Damaged { cause }) = &found {
+            // The writer no longer runs while the store is being shut down.
+            let _ = self.writer.send(Message::Malformed(cause.clone()));
+        }
+        found
+    }
+
+    fn records_of(
+        &self,
+        connection: &Connection,
+        limit: usize,
+        sql: &str,
+        params: impl Params,
+    ) -> Result<(Vec<Record>, Option<String>), StoreError> {
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params)?;
         let mut records = Vec::new();

@@ -103,6 +103,8 @@ pub(super) struct Writer {
     /// The same facts for lookups, while commits fail.
     unstored: Arc<Unstored>,
     trouble: Option<Trouble>,
+    /// A lookup has found the file malformed.
+    malformed: Option<String>,
 }
 
 impl Writer {
@@ -121,6 +123,7 @@ impl Writer {
             backlog: Vec::new(),
             unstored,
             trouble: None,
+            malformed: None,
         }
     }
 
@@ -137,6 +140,10 @@ impl Writer {
     fn take(&mut self, message: Message, turns: &mut Vec<Turn>) -> bool {
         match message {
             Message::Commit { turn, records } => queue(&mut self.backlog, turns, turn, records),
+            Message::Malformed(cause) => {
+                self.malformed = Some(cause);
+                false
+            }
             other => self.chores.add(other),
         }
     }
@@ -172,6 +179,11 @@ impl Writer {
             let last = self.unstored.last();
             let fresh = self.backlog.iter().filter(|row| row.n > last);
             self.unstored.extend(fresh.filter_map(FactRow::record));
+        }
+        if let Some(cause) = self.malformed.take() {
+            tracing::error!(%cause, "the store is malformed, and is opened again");
+            self.mark.troubled(Condition::Damaged);
+            report(StoreEvent::Reopen);
         }
         for turn in turns {
             report(match &self.trouble {
