@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
 use touchmark_client::blocking::Client;
+use touchmark_client::start::HOOK_BINARY;
 use touchmark_client::{Hello, hash_of};
 use touchmark_proto::daemon::{Shutdown, Status, StatusReport};
 use touchmark_proto::files::{FileRead, FileStatus};
@@ -82,8 +83,17 @@ impl World {
 
     /// Returns the `touchmark` command in this world, without `--workspace`.
     pub(crate) fn bare_command(&self) -> Command {
+        self.bare(&self.binary)
+    }
+
+    /// Returns the program for hooks in this world.
+    pub(crate) fn bare_hook(&self) -> Command {
+        self.bare(&self.binary.with_file_name(HOOK_BINARY))
+    }
+
+    fn bare(&self, program: &Path) -> Command {
         let directories = self.directories();
-        let mut command = Command::new(&self.binary);
+        let mut command = Command::new(program);
         command
             .env_remove("TOUCHMARK_SOCKET")
             .env_remove("TOUCHMARK_BIN")

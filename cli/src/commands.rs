@@ -17,7 +17,6 @@ pub(crate) mod fleet;
 pub(crate) mod forget;
 pub(crate) mod history;
 pub(crate) mod hook;
-pub(crate) mod hook_event;
 pub(crate) mod hook_settings;
 pub(crate) mod log;
 pub(crate) mod logs;

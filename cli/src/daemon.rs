@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use touchmark_daemon::DaemonOptions;
 pub(crate) use touchmark_daemon::agent;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, forget_vanished, kept, stored};
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 pub(crate) use touchmark_daemon::off;
-pub(crate) use touchmark_daemon::{DaemonOptions, Unanswered, place};
 use touchmark_daemon::{life, main_daemon};
 
 use touchmark_client::Workspace;

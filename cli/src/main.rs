@@ -43,7 +43,7 @@ mod wire;
 
 fn main() -> ExitCode {
     // Agents run hooks before and after every tool, so this is checked first.
-    if let Some(code) = commands::hook_event::at_once(std::env::args_os().skip(1)) {
+    if let Some(code) = commands::hook::at_once(std::env::args_os().skip(1)) {
         return code;
     }
     // A shell requests completions with a variable. Without it this does

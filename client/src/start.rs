@@ -35,6 +35,9 @@ pub const BINARY_VARIABLE: &str = "TOUCHMARK_BIN";
 /// The binary's name.
 const BINARY: &str = "touchmark";
 
+/// The name of the binary that hooks run, which lies beside it.
+pub const HOOK_BINARY: &str = "touchmark-hook";
+
 /// How long a daemon may take to close its socket after `shutdown`.
 const END_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -70,15 +73,22 @@ impl Default for Start {
     }
 }
 
-/// Returns the daemon's binary: `TOUCHMARK_BIN` if it is set, this process's
-/// own program if it is `touchmark`, else `touchmark` on the `PATH`.
+/// Returns the daemon's binary: `TOUCHMARK_BIN` if it is set, `touchmark` beside
+/// this process's own program if that is one of touchmark's, else `touchmark` on
+/// the `PATH`.
 pub fn binary() -> OsString {
     if let Some(named) = std::env::var_os(BINARY_VARIABLE).filter(|name| !name.is_empty()) {
         return named;
     }
-    match std::env::current_exe() {
-        Ok(own) if own.file_name().is_some_and(|name| name == BINARY) && own.exists() => own.into(),
-        _ => BINARY.into(),
+    let own = std::env::current_exe().ok();
+    let own = own.filter(|own| {
+        let name = own.file_name();
+        name.is_some_and(|name| name == BINARY || name == HOOK_BINARY)
+    });
+    let beside = own.map(|own| own.with_file_name(BINARY));
+    match beside.filter(|beside| beside.exists()) {
+        Some(beside) => beside.into(),
+        None => BINARY.into(),
     }
 }
 

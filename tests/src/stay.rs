@@ -22,7 +22,7 @@ touchmark demo
 ended demo
 touchmark setup --yes
 ended setup
-case $(cat "$HOME/.claude/settings.json") in *'hook claude'*) ;; *) exit 1 ;; esac
+case $(cat "$HOME/.claude/settings.json") in *'touchmark-hook claude'*) ;; *) exit 1 ;; esac
 touchmark status > /dev/null
 ended use
 touchmark uninstall --state --yes

@@ -96,7 +96,7 @@ fn dependencies(crate_dir: &str, wanted: impl Fn(&str) -> bool) -> BTreeSet<Stri
 }
 
 const CRATES: &[&str] = &[
-    "proto", "engine", "daemon", "client", "cli", "tests", "bench",
+    "proto", "engine", "daemon", "client", "hook", "cli", "tests", "bench",
 ];
 
 #[test]
@@ -108,7 +108,8 @@ fn arrows_run_one_way() {
         // Their own tests say with `tests` what a machine lacks.
         ("daemon", &["engine", "proto", "tests"]),
         ("client", &["proto"]),
-        ("cli", &["client", "daemon", "proto"]),
+        ("hook", &["client", "daemon"]),
+        ("cli", &["client", "daemon", "hook", "proto"]),
         ("tests", &["client", "proto"]),
         // A search for secrets has no request of its own.
         ("bench", &["client", "engine", "proto", "tests"]),

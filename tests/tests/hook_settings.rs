@@ -175,7 +175,7 @@ fn what_is_installed_is_what_the_agent_takes() {
             // It is not on the PATH here.
             let own = binary().canonicalize().unwrap();
             let command = handler.get("bash").unwrap_or(&handler["command"]);
-            let expected = format!("{} hook {agent}", own.display());
+            let expected = format!("{}-hook {agent}", own.display());
             assert_eq!(command.as_str().unwrap(), expected);
         }
         // Nothing was there: nothing stays.
@@ -411,12 +411,17 @@ fn the_command_is_named_as_it_is_found() {
             .to_owned()
     };
     let install = || command(&world, &["install", "codex", "--yes"]);
+    // A name outlives an upgrade that moves the programs. A path may not.
     assert_eq!(named(install().env("PATH", &bin)), "touchmark hook codex");
+    let small = binary().with_file_name("touchmark-hook");
+    symlink(small, bin.join("touchmark-hook")).unwrap();
+    assert_eq!(named(install().env("PATH", &bin)), "touchmark-hook codex");
     // Moved, or another version is found first: the hooks follow, once each.
     fs::remove_file(bin.join("touchmark")).unwrap();
     fs::write(bin.join("touchmark"), "another").unwrap();
     let own = binary().canonicalize().unwrap();
-    let expected = format!("{} hook codex", own.display());
+    fs::remove_file(bin.join("touchmark-hook")).unwrap();
+    let expected = format!("{}-hook codex", own.display());
     assert_eq!(named(install().env("PATH", &bin)), expected);
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(written["hooks"]["Stop"].as_array().unwrap().len(), 1);

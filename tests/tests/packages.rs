@@ -231,6 +231,7 @@ fn a_debian_package_installs_runs_and_goes() {
     let listed = dpkg(&["--listfiles", "touchmark"]);
     for file in [
         "/usr/bin/touchmark",
+        "/usr/bin/touchmark-hook",
         "/usr/lib/systemd/user/touchmark@.service",
         "/usr/lib/systemd/user/touchmark@.socket",
         "/usr/share/man/man1/touchmark.1.gz",
@@ -370,4 +371,5 @@ fn cargo_installs_the_command() {
         .arg("--version")
         .output();
     assert!(version.unwrap().stdout.starts_with(b"touchmark "));
+    assert!(place.path().join("bin/touchmark-hook").is_file());
 }

@@ -93,7 +93,10 @@ fn the_npm_packages_install_and_run_with_nothing_but_node() {
         "package/package.json",
     ];
     let mut holds = set(&common);
-    holds.insert("package/bin/touchmark".into());
+    holds.extend(set(&[
+        "package/bin/touchmark",
+        "package/bin/touchmark-hook",
+    ]));
     assert_eq!(files("tar", &["tf", program]), holds);
     let mut holds = set(&common);
     holds.insert("package/bin/touchmark.js".into());
@@ -140,6 +143,8 @@ fn the_npm_packages_install_and_run_with_nothing_but_node() {
     // The exit code of the program is the launcher's.
     let (succeeded, said) = sealed.tried(&["sh", "-c", &format!("{npx} no-such-command")]);
     assert!(!succeeded && said.contains("no-such-command"), "{said}");
+    let (succeeded, said) = sealed.tried(&["sh", "-c", &format!("{npx}-hook")]);
+    assert!(!succeeded && said.contains("name one agent"), "{said}");
 
     let script = "import { Session } from 'touchmark-client'; \
         const session = await Session.open('s'); await session.write('a.txt', 'one\\n'); \
@@ -207,6 +212,7 @@ fn the_python_packages_install_and_run_with_nothing_but_python() {
         .collect();
     holds.extend(set(&[
         "touchmark_cli.data/scripts/touchmark",
+        "touchmark_cli.data/scripts/touchmark-hook",
         "touchmark_cli/__init__.py",
         "touchmark_cli/__main__.py",
     ]));
@@ -278,7 +284,7 @@ fn the_python_packages_install_and_run_with_nothing_but_python() {
 }
 
 /// All crates that are published.
-const CRATES: [&str; 5] = ["proto", "engine", "daemon", "client", "cli"];
+const CRATES: [&str; 6] = ["proto", "engine", "daemon", "client", "hook", "cli"];
 
 /// The packed files, one by one except sources. Each crate is also built from its
 /// package, as `cargo publish` does.

@@ -2,8 +2,10 @@
 //! programs' hooks are never changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde_json::Value;
+use touchmark_client::start::HOOK_BINARY;
 
 use super::agent::Agent;
 use super::document::{self, Step, Style, Unreadable, find};
@@ -209,8 +211,8 @@ impl Hooks {
         }
     }
 
-    /// Returns whether a handler runs `touchmark hook AGENT`, wherever the
-    /// program is.
+    /// Returns whether a handler runs `touchmark hook AGENT` or
+    /// `touchmark-hook AGENT`, wherever the program is.
     pub(super) fn runs(&self, handler: &Value) -> bool {
         let command = ["command", "bash"].iter();
         let Some(command) = command.filter_map(|name| handler[*name].as_str()).next() else {
@@ -222,18 +224,27 @@ impl Hooks {
             .unwrap_or_default();
         let words = arguments.iter().filter_map(Value::as_str);
         let line = words.fold(command.to_owned(), |line, word| format!("{line} {word}"));
-        let end = format!(" hook {}", self.agent);
-        let Some(program) = line.trim().strip_suffix(end.as_str()) else {
+        let end = format!(" {}", self.agent);
+        let Some(called) = line.trim().strip_suffix(end.as_str()) else {
             return false;
         };
-        let program = program.trim().trim_matches(['\'', '"']);
-        program == "touchmark" || program.ends_with("/touchmark")
+        let is = |program: &str, name: &str| {
+            let program = program.trim().trim_matches(['\'', '"']);
+            let before = program.strip_suffix(name);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        };
+        let whole = called.trim_end().strip_suffix(" hook");
+        is(called, HOOK_BINARY) || whole.is_some_and(|program| is(program, "touchmark"))
     }
 }
 
 impl Agent {
     fn hook(self, format: Handler, event: &Event, program: &str) -> Json {
-        let line = format!("{} hook {}", shell_word(program), self.name());
+        let word = match Path::new(program).ends_with(HOOK_BINARY) {
+            true => "",
+            false => " hook",
+        };
+        let line = format!("{}{word} {}", shell_word(program), self.name());
         let timeout = Json::Number(event.timeout.unwrap_or(self.settings().timeout));
         let matcher = event.matcher.map(|tools| ("matcher", tools.into()));
         let typed = ("type", "command".into());

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use touchmark_client::start::HOOK_BINARY;
 
 use super::agent::Agent;
 use super::document::Unreadable;
@@ -12,7 +13,10 @@ use super::places::{Places, Scope};
 use super::server::{Presence, Server, words};
 use crate::daemon::agent::Addition;
 use crate::output::{Failure, Outcome};
-use crate::system::files::in_path;
+use crate::system::files::{in_path, is_program};
+
+/// The name of this program.
+const OWN: &str = "touchmark";
 
 /// Something that can be added to a file.
 #[derive(Clone, Debug)]
@@ -64,12 +68,11 @@ pub(super) fn files(
     scope: Scope,
     places: &Places<'_>,
 ) -> Outcome<Vec<(PathBuf, Vec<Part>)>> {
-    let program = own_name()?;
-    let own = Part::of(agent, &program);
+    let own = Part::of(agent, &hook_program()?);
     let mut files = vec![(places.settings(agent, scope), vec![own])];
     if let Some(servers) = &agent.settings().servers {
         let path = places.file(scope, &servers.user, servers.project);
-        let server = Server::of(servers.entry, path, &program);
+        let server = Server::of(servers.entry, path, &own_name()?);
         let path = server.path.clone();
         let part = Part::Server(server);
         match files.iter_mut().find(|(known, _)| *known == path) {
@@ -177,22 +180,42 @@ fn handler_words(handler: &Value) -> Option<Vec<String>> {
     })
 }
 
-/// Returns how a hook calls this program: by name if `PATH` finds it, else by
-/// path.
-fn own_name() -> Outcome<String> {
-    let own = std::env::current_exe()?;
-    let found = in_path("touchmark", Path::is_file);
-    let same = |found: PathBuf| {
-        let (found, own) = (found.canonicalize(), own.canonicalize());
-        found.is_ok() && found.ok() == own.ok()
-    };
-    if found.is_some_and(same) {
-        return Ok("touchmark".into());
+/// Returns how settings call the program for hooks. That is this program where
+/// `PATH` finds it and not the small one: a name stays right longer than a path.
+fn hook_program() -> Outcome<String> {
+    let small = own()?.with_file_name(HOOK_BINARY);
+    let by_name = is_in_path(&small, HOOK_BINARY) || !is_in_path(&own()?, OWN);
+    match is_program(&small) && by_name {
+        true => named(small, HOOK_BINARY),
+        false => own_name(),
     }
-    own.into_os_string().into_string().map_err(|path| {
+}
+
+/// Returns how settings call this program.
+fn own_name() -> Outcome<String> {
+    named(own()?, OWN)
+}
+
+fn own() -> Outcome<PathBuf> {
+    Ok(std::env::current_exe()?)
+}
+
+/// Returns how settings call a program: by name if `PATH` finds it, else by
+/// path.
+fn named(program: PathBuf, name: &str) -> Outcome<String> {
+    if is_in_path(&program, name) {
+        return Ok(name.into());
+    }
+    program.into_os_string().into_string().map_err(|path| {
         Failure::No(format!(
             "settings cannot name {}: put touchmark where PATH finds it",
             path.display()
         ))
     })
+}
+
+/// Returns whether `PATH` finds a program by a name.
+fn is_in_path(program: &Path, name: &str) -> bool {
+    let found = in_path(name, Path::is_file).and_then(|found| found.canonicalize().ok());
+    found.is_some() && found == program.canonicalize().ok()
 }

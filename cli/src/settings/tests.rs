@@ -167,6 +167,9 @@ fn ours_are_known_in_every_shape() {
         "Stop": [{"hooks": [
             {"type": "command", "command": "theirs"},
             {"type": "command", "command": "'/x y/touchmark' hook claude", "timeout": 9},
+            {"type": "command", "command": "'/x y/touchmark-hook' claude"},
+            {"type": "command", "command": "touchmark-hook", "args": ["claude"]},
+            {"type": "command", "command": "not-touchmark-hook claude"},
             {"type": "command", "command": "not-touchmark hook claude"},
             {"type": "command", "command": "touchmark", "args": ["hook", "codex"]}
         ]}],
@@ -181,8 +184,19 @@ fn ours_are_known_in_every_shape() {
         .collect();
     assert_eq!(
         commands,
-        ["theirs", "not-touchmark hook claude", "touchmark"]
+        [
+            "theirs",
+            "not-touchmark-hook claude",
+            "not-touchmark hook claude",
+            "touchmark"
+        ]
     );
+    // The small program takes the agent's name alone.
+    let small = of("claude", "/a b/touchmark-hook");
+    let put = small.put("{}", &mut Made::default()).unwrap();
+    assert!(put.contains("\"'/a b/touchmark-hook' claude\""), "{put}");
+    assert!(small.are_in(&put).unwrap() && hooks.any_in(&put).unwrap());
+    assert!(!hooks.are_in(&put).unwrap());
 }
 
 #[test]

@@ -355,7 +355,7 @@ pub(super) enum Odd {
 
 impl Agent {
     /// Returns the agent of this name.
-    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+    pub fn named(name: &str) -> Option<&'static Self> {
         Self::all().find(|agent| agent.name == name)
     }
 

@@ -115,7 +115,7 @@ fn made_idle(stage: &Stage) -> bool {
         return false;
     }
     let text = fs::read_to_string(file).expect("settings");
-    let end = format!(" hook {}\"", stage.agent.name);
+    let end = format!("hook {}\"", stage.agent.name);
     let mut idle = String::new();
     let mut rest = text.as_str();
     while let Some(at) = rest.find(&end) {

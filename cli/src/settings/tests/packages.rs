@@ -29,7 +29,7 @@ fn pretty(value: &Value) -> String {
 }
 
 fn hooks(agent: &str) -> String {
-    super::of(agent, "touchmark")
+    super::of(agent, "touchmark-hook")
         .put("", &mut Made::default())
         .unwrap()
 }

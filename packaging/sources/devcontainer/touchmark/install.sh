@@ -45,7 +45,7 @@ fetch "$archive"
 tar -xzf "$temporary/$archive" -C "$temporary"
 tree=$temporary/${archive%.tar.gz}
 mkdir -p /usr/local/bin /usr/local/share
-cp "$tree/bin/touchmark" /usr/local/bin/touchmark
+cp "$tree"/bin/* /usr/local/bin/
 cp -r "$tree/share/." /usr/local/share/
 touchmark=$(/usr/local/bin/touchmark --version) || fail "the program does not run here"
 echo "installed $touchmark"

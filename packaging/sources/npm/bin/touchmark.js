@@ -1,8 +1,10 @@
 #!/usr/bin/env node
-// Runs the program, which is in the package for this system and processor.
+// Runs the program of the name by which this is called. Both programs are in the
+// package for this system and processor.
 "use strict";
 
 const { spawn } = require("node:child_process");
+const { basename } = require("node:path");
 
 const PACKAGES = {
   "linux arm64": "@touchmark/linux-arm64",
@@ -21,7 +23,9 @@ function program() {
     fail(`there is no program for ${system}. It runs on Linux on x64 and arm64, also in WSL and in containers.`);
   }
   try {
-    return require.resolve(`${name}/bin/touchmark`);
+    const hook = "touchmark-hook";
+    const called = basename(process.argv[1]) === hook ? hook : "touchmark";
+    return require.resolve(`${name}/bin/${called}`);
   } catch {
     fail(`the package ${name} is not installed. Install touchmark again, on this system and without --omit=optional.`);
   }

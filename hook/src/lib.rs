@@ -1,10 +1,13 @@
-//! `touchmark hook AGENT`: sends one event of an agent's hook to the daemon.
+//! Sends one event of an agent's hook to the daemon, and prints the answer.
 //!
 //! It never blocks its agent. If anything fails, and after 150 ms at the
 //! latest, it prints `{}` and exits with 0. The content of the event is then
 //! stored, and the next event catches up (HOOK-2).
+//!
+//! Agents start it before and after every tool. So it is a library of its own,
+//! of which a small program is made: the whole command takes longer to load than
+//! an event takes.
 
-use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,19 +16,15 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use clap::ValueEnum as _;
 use serde_json::Value;
 use touchmark_client::blocking::Client;
-use touchmark_client::proto::FreeJson;
+use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::proto::off::BYPASS_VARIABLE;
+use touchmark_client::proto::{FreeJson, quoting};
 use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
-
-use crate::context;
-use crate::context::Global;
-use crate::daemon::{Unanswered, off, place};
-use crate::output::Outcome;
-use crate::settings::Agent;
+use touchmark_daemon::agent::Agent;
+use touchmark_daemon::{Unanswered, off, place};
 
 /// The time budget from start to output, in milliseconds.
 const PATIENCE: u64 = 150;
@@ -39,23 +38,23 @@ const GRACE: Duration = Duration::from_millis(100);
 /// The longest event, in bytes. The daemon accepts no longer one.
 const MAX_EVENT: u64 = 16 << 20;
 
-/// Runs the command as agents call it, without parsing the whole command line.
-/// Returns `None` for any other command line.
-pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
-    if arguments.next()? != "hook" {
-        return None;
-    }
-    let agent = Agent::from_str(arguments.next()?.to_str()?, false).ok()?;
-    match arguments.next() {
-        None => Some(serve(agent, &Global::default())),
-        Some(_) => None,
-    }
+/// The longest message on standard error, in characters.
+const MAX_MESSAGE: usize = 600;
+
+/// Where a hook finds its daemon.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The workspace; `None` for the one that the event is about.
+    pub workspace: Option<&'a Path>,
+    /// Do not start a daemon if none runs.
+    pub no_start: bool,
 }
 
-/// Runs the command with the options of a parsed command line.
-pub(crate) fn run(agent: Agent, global: &Global) -> Outcome {
-    let _always_0_unless_the_daemon_says_otherwise = serve(agent, global);
-    Ok(())
+/// Serves the hook of the agent with this name: reads its event from standard
+/// input and prints the answer. Returns the exit code that the agent expects.
+/// `None` if there is no such agent. Then nothing is read.
+pub fn serve(agent: &str, options: Options<'_>) -> Option<ExitCode> {
+    Agent::named(agent).map(|agent| answered(agent, options))
 }
 
 /// Whether a thread prints or has printed.
@@ -92,7 +91,7 @@ fn nothing_more_to_keep() {
     }
 }
 
-fn serve(agent: Agent, global: &Global) -> ExitCode {
+fn answered(agent: &'static Agent, options: Options<'_>) -> ExitCode {
     let patience = std::env::var(PATIENCE_VARIABLE)
         .ok()
         .and_then(|text| text.parse().ok())
@@ -106,7 +105,7 @@ fn serve(agent: Agent, global: &Global) -> ExitCode {
         std::thread::sleep(2 * GRACE);
         std::process::exit(0);
     });
-    let Some((client, printed)) = ask(agent, global, until) else {
+    let Some((client, printed)) = ask(agent, options, until) else {
         nothing_more_to_keep();
         give_up();
     };
@@ -160,7 +159,7 @@ fn print(stdout: &str, stderr: &str) -> bool {
     written.is_ok()
 }
 
-fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPrinted)> {
+fn ask(agent: &Agent, options: Options<'_>, until: Instant) -> Option<(Client, HookPrinted)> {
     let mut bytes = Vec::new();
     io::stdin()
         .lock()
@@ -171,7 +170,7 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     // counts it.
     let input: Value = serde_json::from_slice(&bytes).unwrap_or_else(|_| "".into());
     let environment = Environment::read().ok()?;
-    let workspace = match &global.workspace {
+    let workspace = match options.workspace {
         Some(directory) => Workspace::at(directory, &environment).ok()?,
         None => Workspace::find(&directory(agent, &input)?, &environment).ok()?,
     };
@@ -180,19 +179,19 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
     }
     // Where no daemon runs and none may be started, no later event would catch
     // up.
-    if may_start(&workspace, global) || workspace.socket().exists() {
+    if may_start(&workspace, options) || workspace.socket().exists() {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
         let now = u64::try_from(now.as_millis()).ok()?;
         if is_off(agent, &workspace, now) {
             return None;
         }
-        let unanswered = Unanswered::of(agent.name(), &input, now);
+        let unanswered = Unanswered::of(agent.name, &input, now);
         prepared(unanswered.map(|unanswered| (unanswered, workspace.places.state.clone())));
     }
-    let client = connect(&workspace, global, until)?;
+    let client = connect(&workspace, options, until)?;
     client.set_deadline(left(until)?);
     let event = HookEvent {
-        agent: agent.name().to_owned(),
+        agent: agent.name.to_owned(),
         input: FreeJson(input),
     };
     let printed = client.call(event).ok()?;
@@ -201,11 +200,11 @@ fn ask(agent: Agent, global: &Global, until: Instant) -> Option<(Client, HookPri
 
 /// Returns whether the user has switched touchmark off here (OFF-1). Then the
 /// daemon is not asked.
-fn is_off(agent: Agent, workspace: &Workspace, now: u64) -> bool {
+fn is_off(agent: &Agent, workspace: &Workspace, now: u64) -> bool {
     let places = &workspace.places;
     let is_set = std::env::var_os(BYPASS_VARIABLE).is_some_and(|value| !value.is_empty());
     off::off(places, &workspace.root, now).is_some()
-        || (is_set && off::is_bypassed(places, agent.name(), &Agent::programs(), now))
+        || (is_set && off::is_bypassed(places, agent.name, &Agent::programs(), now))
 }
 
 fn left(until: Instant) -> Option<Duration> {
@@ -213,22 +212,23 @@ fn left(until: Instant) -> Option<Duration> {
     (!left.is_zero()).then_some(left)
 }
 
-fn may_start(workspace: &Workspace, global: &Global) -> bool {
-    !global.no_start && (workspace.is_marked() || global.workspace.is_some())
+fn may_start(workspace: &Workspace, options: Options<'_>) -> bool {
+    !options.no_start && (workspace.is_marked() || options.workspace.is_some())
 }
 
 /// Connects to the daemon. In a directory that is marked as a workspace, starts
 /// a daemon if none runs. It will answer one of the next events, if not this
 /// one.
-fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Client> {
+fn connect(workspace: &Workspace, options: Options<'_>, until: Instant) -> Option<Client> {
     let hello = Hello {
         deadline: left(until)?,
-        ..context::hello()
+        role: Some(Role::Tool),
+        ..Hello::new("touchmark", env!("CARGO_PKG_VERSION"))
     };
     match workspace.connect_silent(&hello) {
         Ok(client) => Some(client),
         Err(error) if error.is_disconnected() => {
-            if !may_start(workspace, global) {
+            if !may_start(workspace, options) {
                 let environment = Environment::read().ok()?;
                 let (mark, why) = find::passed_over(&workspace.root, &environment)?;
                 warn(&format!("{} is ignored: {why}", mark.display()));
@@ -247,14 +247,14 @@ fn connect(workspace: &Workspace, global: &Global, until: Instant) -> Option<Cli
 
 /// Prints why the hook has no effect, on standard error.
 fn warn(why: &str) {
-    let why = crate::text::escaped(why, 2 * crate::text::MAX_NAME);
+    let why = quoting::escaped(why, MAX_MESSAGE);
     let _output_is_closed = writeln!(io::stderr(), "touchmark: {why}");
 }
 
 /// Returns where to look for the workspace: at the event's file, else in the
 /// agent's working directory, else in the hook's.
-fn directory(agent: Agent, input: &Value) -> Option<PathBuf> {
-    let wanted = match place(agent.name(), input) {
+fn directory(agent: &Agent, input: &Value) -> Option<PathBuf> {
+    let wanted = match place(agent.name, input) {
         Some(place) => place,
         None => std::env::current_dir().ok()?,
     };
@@ -268,7 +268,6 @@ fn directory(agent: Agent, input: &Value) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use clap::ValueEnum as _;
     use serde_json::json;
 
     use super::*;
@@ -279,8 +278,7 @@ mod tests {
         let root = home.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         let at = |agent: &str, input: Value| {
-            let agent = Agent::from_str(agent, false).unwrap();
-            let found = directory(agent, &input).unwrap();
+            let found = directory(Agent::named(agent).unwrap(), &input).unwrap();
             found.strip_prefix(&root).unwrap_or(&found).to_owned()
         };
         let (cwd, file) = (root.join("a"), root.join("a/b/new/er/x.rs"));
@@ -315,17 +313,5 @@ mod tests {
         ] {
             assert_eq!(at("claude", odd), here);
         }
-    }
-
-    #[test]
-    fn only_an_agents_own_call_takes_the_short_way() {
-        let words = |line: &str| {
-            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            words.into_iter()
-        };
-        assert!(at_once(words("status")).is_none());
-        assert!(at_once(words("hook install")).is_none());
-        assert!(at_once(words("hook claude --help")).is_none());
-        assert!(at_once(words("hook")).is_none());
     }
 }
