@@ -99,8 +99,8 @@ impl Repository {
         (!is_racy).then_some(entry.id)
     }
 
-    /// Returns whether the index has a file with this stat. That proves its
-    /// content only if [`vouches`](Self::vouches) says so as well.
+    /// Returns whether the index has a file with this stat. A racy entry proves
+    /// no content.
     pub(super) fn names(&self, name: &[u8], stat: &Stat) -> bool {
         self.entry(name, stat).is_some()
     }

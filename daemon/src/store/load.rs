@@ -117,7 +117,7 @@ fn mended(options: &Options, cause: &str, aside: &Path) -> Result<Loaded, StoreE
     );
     let copied = schema::open(&path, options.durability, false).and_then(|mut new| {
         let facts = mend::copy(aside, &mut new)?;
-        // Nobody knows which facts are missing at the end.
+        // Which facts are missing at the end cannot be told.
         set_meta(&new, LEFT_OUT, &said)?;
         Ok(facts)
     });

@@ -1,5 +1,5 @@
 //! Untracked files that commands wrote (SCOPE-9). They are not watched. What a
-//! person does to one later is found when somebody asks.
+//! person does to one later is found by looks.
 
 use super::State;
 use crate::ledger::record::{Held, VersionFact};
