@@ -371,6 +371,7 @@ impl Daemon {
             Event::Disconnected(connection) => {
                 if self.clients.disconnected(connection) {
                     self.engine.set_subscribed(false);
+                    self.mend_store();
                 }
                 self.parts.searches.disconnect(connection);
                 if self.fleet.disconnected(connection) {

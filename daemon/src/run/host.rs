@@ -11,7 +11,7 @@ use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply
 
 use super::Daemon;
 use super::replay;
-use super::say::Say;
+use super::say::{self, Say};
 use super::subscriptions::Subscription;
 use crate::event::Event;
 use crate::off;
@@ -156,6 +156,8 @@ impl Daemon {
                 .as_ref()
                 .map(|cause| everything(format!("state was lost: {cause}"))),
         );
+        let malformed = self.storage.malformed.as_deref().map(say::malformed);
+        degraded.extend(malformed.map(everything));
         let unreadable = self.storage.store.unreadable();
         if unreadable > 0 {
             degraded.push(everything(format!(

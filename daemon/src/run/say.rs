@@ -80,6 +80,24 @@ impl Daemon {
                 }
             }
             StoreEvent::Reopen => self.ending = Some(Ending::Again),
+            StoreEvent::Malformed { cause } => {
+                if self.storage.malformed.is_none() {
+                    tracing::error!("{cause}");
+                    self.publish_degraded(malformed(&cause));
+                }
+                self.storage.malformed = Some(cause);
+                if self.clients.peers.is_empty() {
+                    self.mend_store();
+                }
+            }
+        }
+    }
+
+    /// Opens a damaged store again, which keeps what can be read of it. Clients
+    /// lose their connections by that, so none may be there.
+    pub(super) fn mend_store(&mut self) {
+        if self.storage.malformed.is_some() {
+            self.ending = Some(Ending::Again);
         }
     }
 
@@ -370,4 +388,11 @@ fn count_lines(
     if let Happening::Version { lines, .. } = happening {
         *lines = contents.lines(old, new);
     }
+}
+
+/// Returns the sentence about a store that a lookup found damaged.
+pub(super) fn malformed(cause: &str) -> String {
+    format!(
+        "a lookup failed: {cause}; what can be read of the store is kept once no client is connected, or after `touchmark stop`"
+    )
 }

@@ -20,6 +20,8 @@ pub(super) struct Storage {
     pub(super) left_out: bool,
     /// Why facts cannot be stored at the moment (LOSS-3); `None` if they can.
     pub(super) trouble: Option<String>,
+    /// What a lookup found damaged; `None` if nothing.
+    pub(super) malformed: Option<String>,
     /// The turns whose facts could not be stored in the first attempt, and why.
     pub(super) failed_turns: BTreeMap<u64, String>,
     pub(super) next_snapshot: snapshot::Next,
@@ -41,6 +43,7 @@ impl Storage {
             loss,
             left_out,
             trouble,
+            malformed: None,
             failed_turns: BTreeMap::new(),
             next_snapshot,
             stamps_in_snapshot: 0,

@@ -80,7 +80,7 @@ impl StoreError {
             Self::Storage { .. } => ErrorCode::Storage.hint(),
             Self::Unreadable { .. } => ErrorCode::UnknownClock.hint(),
             Self::Damaged { .. } => {
-                "ask again: the daemon sets the damaged file aside, and keeps what can be read of it"
+                "restart the daemon (`touchmark stop`): it keeps what can be read of the store, and sets the damaged file aside"
             }
         }
     }

@@ -54,8 +54,14 @@ pub enum StoreEvent {
     /// The store has to be closed and opened again, for one of three causes: it
     /// was [`refused`](super::Opened::refused) and can be written to now; a commit
     /// failed and that could not even be noted, so clocks of this epoch must
-    /// not be given out for the pending facts; it was found damaged.
+    /// not be given out for the pending facts; a commit found it damaged.
     Reopen,
+    /// A lookup found the file damaged. The next start keeps what can be read of
+    /// it.
+    Malformed {
+        /// What was found, in SQLite's words.
+        cause: String,
+    },
 }
 
 /// How long contents are pinned, in milliseconds: 30 days (KEEP-2).

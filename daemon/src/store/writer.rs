@@ -181,9 +181,8 @@ impl Writer {
             self.unstored.extend(fresh.filter_map(FactRow::record));
         }
         if let Some(cause) = self.malformed.take() {
-            tracing::error!(%cause, "the store is malformed, and is opened again");
             self.mark.troubled(Condition::Damaged);
-            report(StoreEvent::Reopen);
+            report(StoreEvent::Malformed { cause });
         }
         for turn in turns {
             report(match &self.trouble {
