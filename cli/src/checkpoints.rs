@@ -1,10 +1,12 @@
 //! Checkpoints as people name them: by an id, or by a label.
 
+use jiff::Zoned;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::checkpoints::{CheckpointList, CheckpointRow};
-use touchmark_client::proto::{At, SessionId};
+use touchmark_client::proto::{At, SessionId, When};
 
 use crate::context::{all_sessions, pages};
+use crate::moments;
 use crate::output::{Failure, Outcome};
 use crate::text::{MAX_NAME, called, escaped};
 
@@ -68,10 +70,13 @@ pub(crate) fn labelled(client: &Client, text: &str) -> Outcome<At> {
             n: row.clock.n,
         });
     }
+    if let Some(moment) = moments::worded(text, &Zoned::now()) {
+        return Ok(At::Time(When::Exact(moment.timestamp())));
+    }
     let wrong = text.parse::<At>().err();
     let wrong = wrong.map_or_else(String::new, |error| format!(": {error}"));
     Err(Failure::Usage(format!(
-        "{} names no version, and is no label of a checkpoint{wrong}",
+        "{} names no version, and is no label of a checkpoint{wrong}, or a time in words (`yesterday`, `2 hours ago`)",
         escaped(text, MAX_NAME)
     )))
 }

@@ -45,11 +45,15 @@ pub(crate) mod worktrees;
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::context::{Context, Global};
 use crate::help;
 use crate::output::Outcome;
+
+/// The most mistyped letters of a command that another one is suggested for.
+const FAR: usize = 2;
 
 /// Tell coding agents which of their file copies are out of date, and you who changed what.
 ///
@@ -241,6 +245,22 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 | Command::Hook(_) => Ok(()),
             }
         }
+    }
+}
+
+/// Has the error about an unknown command suggest the one that takes the fewest
+/// strokes to correct: clap measures otherwise, and takes `lgo` for `logs`.
+pub(crate) fn suggest(error: &mut clap::Error) {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    let definition = definition();
+    let names = definition.get_subcommands().map(clap::Command::get_name);
+    let nearest = names.min_by_key(|name| strsim::osa_distance(typed, name));
+    let near = nearest.filter(|name| strsim::osa_distance(typed, name) <= FAR.min(name.len() / 2));
+    if let Some(name) = near {
+        let names = ContextValue::Strings(vec![name.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, names);
     }
 }
 

@@ -21,6 +21,7 @@ mod hints;
 mod hunks;
 mod likely;
 mod mcp;
+mod moments;
 mod off;
 mod output;
 mod pager;
@@ -52,7 +53,8 @@ fn main() -> ExitCode {
     let parsed = commands::definition().try_get_matches();
     let arguments = match parsed.and_then(|found| commands::Arguments::from_arg_matches(&found)) {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(mut error) => {
+            commands::suggest(&mut error);
             // Help and version exit with 0, wrong use with 2. `run` uses 125,
             // since its exit code is the command's.
             let wrong = error.use_stderr();

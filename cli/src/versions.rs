@@ -26,6 +26,7 @@ pub(crate) const NAMES: &str = "Versions (V):
   9f86d081              at least 6 digits of the content's hash
   @10m @2h @3d          so long ago
   @14:30 @2026-11-22    then, in your time zone
+  yesterday, monday, '2 hours ago', '20 nov'
   k3, claude-1/k3       at that checkpoint
   before-lunch          at the checkpoint with that label
   seen:claude-1         what that session saw last

@@ -110,7 +110,7 @@ pub mod undo;
 pub mod worktrees;
 pub mod writes;
 
-pub use at::At;
+pub use at::{At, When};
 pub use clock::{Clock, Millis};
 pub use error::{Error, ErrorCode, ErrorData};
 pub use facts::{

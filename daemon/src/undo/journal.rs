@@ -395,8 +395,11 @@ impl Journal {
                 .find(|entry| entry.redo_of.is_none() && !is_taken_back(entry)),
         };
         found.map(|entry| Entry::clone(entry)).ok_or_else(|| {
-            Error::new(ErrorCode::NotFound, "there is no such undo")
-                .hint("`undo/list` has those that are kept")
+            let why = match name {
+                Some(_) => "there is no such undo",
+                None => "there is nothing to redo: no undo is kept that was not redone",
+            };
+            Error::new(ErrorCode::NotFound, why).hint("`undo/list` has those that are kept")
         })
     }
 
