@@ -23,3 +23,11 @@ fn the_tutorial_runs() {
     std::fs::create_dir(world.outside().join(".claude")).expect("a directory");
     run_page(&world, &page("tutorial.md"));
 }
+
+#[test]
+fn the_answers_of_troubleshooting_work() {
+    let world = World::asleep();
+    // By its directory Claude Code is found.
+    std::fs::create_dir(world.outside().join(".claude")).expect("a directory");
+    run_page(&world, &page("troubleshooting.md"));
+}
