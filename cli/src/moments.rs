@@ -25,12 +25,9 @@ pub(crate) fn worded(text: &str, now: &Zoned) -> Option<Zoned> {
         return None;
     }
     let words = text.split_whitespace();
-    let words = words.map(|word| {
-        if matches!(word, "a" | "an") {
-            "1"
-        } else {
-            word
-        }
+    let words = words.map(|word| match word {
+        "a" | "an" => "1",
+        other => other,
     });
     let plain = words.collect::<Vec<_>>().join(" ");
     let found = parse_date_string(&plain, now.clone(), Dialect::Uk).ok()?;

@@ -240,7 +240,7 @@ pub struct SweptFile {
     /// When the file was last changed, according to the file system; `None` if
     /// there is no file.
     pub changed_ms: Option<Millis>,
-    /// Git's index names the content, so git brought it.
+    /// Git brought it, together with many others (SCOPE-9).
     pub by_git: bool,
 }
 

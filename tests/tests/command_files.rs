@@ -120,6 +120,44 @@ fn a_change_while_no_daemon_ran_and_before_a_read_is_the_users() {
 }
 
 #[test]
+fn what_a_command_moves_and_removes_is_not_the_users() {
+    let world = world();
+    let mut agent = world.session("s");
+    command(&world, &mut agent, "echo 'line 1' > a; echo 'line 2' > b");
+    command(&world, &mut agent, "mv a c; rm b");
+    let all = |agent: &mut Session| {
+        let log = agent.client.ok("file/log", json!({}));
+        let entries = log["entries"].as_array().unwrap().iter();
+        let by = entries.map(|entry| text(&entry["version"]["author"], "kind"));
+        by.collect::<Vec<_>>()
+    };
+    let by_agent = all(&mut agent);
+    assert!(by_agent.iter().all(|by| by == "agent"), "{by_agent:?}");
+    types(&world, "c", "mine");
+    let now = all(&mut agent);
+    assert_eq!(now[0], "user");
+    assert_eq!(now[1..], by_agent);
+    fs::rename(world.path("c"), world.path("d")).unwrap();
+    assert_eq!(
+        log(&mut agent, "c").last().unwrap(),
+        "deleted user unmarked"
+    );
+}
+
+/// What the user hides from git is hidden from here on.
+#[test]
+fn a_file_that_is_ignored_by_now_is_left_alone() {
+    let world = world();
+    sh(&world, "git init -q -b main");
+    let mut agent = world.session("s");
+    command(&world, &mut agent, "echo 'line 1' > made");
+    world.file(".gitignore", "made\n");
+    command(&world, &mut agent, "true");
+    types(&world, "made", "my line");
+    assert_eq!(log(&mut agent, "made"), [MADE]);
+}
+
+#[test]
 fn what_git_brings_in_masses_is_not_looked_at_later() {
     let world = world();
     for n in 0..210 {

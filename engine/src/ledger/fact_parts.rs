@@ -103,8 +103,8 @@ pub struct VersionFact {
     /// The name behind the symlinks on the path; `None` if there were none, or
     /// in a correction.
     pub real: Option<RelPath>,
-    /// Git's index names this content, so git brought it. Only looks at
-    /// untracked files find that out (SCOPE-9).
+    /// Git brought it, together with many others (SCOPE-9). `false` also if that
+    /// was not looked at.
     pub by_git: bool,
 }
 

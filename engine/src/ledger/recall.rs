@@ -91,8 +91,7 @@ pub fn history(epoch: u64, records: &[Record], limit: usize, marks: &Marks) -> V
         .zip(older)
         .take(limit)
         .filter(|(record, older)| {
-            // A baseline of an untracked path that repeats the previous content
-            // is left out.
+            // A baseline that repeats the previous content is left out.
             let again = matches!(record.fact, Fact::Baseline { .. });
             let the_same = |older| {
                 let [older, newer] = [held(older)?, held(record)?];

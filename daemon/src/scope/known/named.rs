@@ -4,7 +4,7 @@ use rustix::io::Errno;
 use touchmark_engine::{Held, SweptFile};
 use touchmark_proto::{FileMode, RelPath, native};
 
-use super::{Known, Workspace, content};
+use super::{Entry, Known, Workspace, content, split};
 use crate::content::Met;
 use crate::scope::index::Stat;
 
@@ -21,7 +21,8 @@ impl Workspace<'_> {
                 Ok(found) => {
                     let stat = Stat::of(&found);
                     // The lines of a file are a person's. A link has none.
-                    if stat.is_link() || self.still_has(path, &stat, recorded) {
+                    let is_out = stat.is_link() || self.is_passed(path);
+                    if is_out || self.still_has(path, &stat, recorded) {
                         continue;
                     }
                     let Some(content) = content(&visit, path, true) else {
@@ -49,6 +50,17 @@ impl Workspace<'_> {
             }
         }
         (changes, met)
+    }
+
+    /// Returns whether the last sweep has left a file out, since it is ignored by
+    /// now.
+    fn is_passed(&self, path: &RelPath) -> bool {
+        let (above, name) = split(path);
+        let directory = self.index.get(above);
+        directory.is_some_and(|directory| {
+            let mut entries = directory.entries.iter();
+            entries.any(|(known, entry)| **known == *name && matches!(entry, Entry::Passed(_)))
+        })
     }
 
     /// Returns whether the last sweep's record proves that a file has a content.

@@ -23,12 +23,20 @@ impl State {
     /// was recorded beside such a file, by an undo.
     pub(super) fn command_file(&mut self, n: u64, fact: &VersionFact) {
         let files = &mut self.command_files;
+        let moved = fact.from.as_ref().and_then(|from| files.get_mut(from));
+        if let Some(moved) = moved {
+            moved.held = Held::ABSENT;
+        }
         // What git brings is in git's history, and may be thousands of files.
         if fact.by_git {
             files.remove(&fact.path);
             return;
         }
         let held = fact.held;
+        // A checkout may remove thousands.
+        if held.hash.is_none() && !files.contains_key(&fact.path) {
+            return;
+        }
         files.insert(fact.path.clone(), CommandFile { n, held });
         if files.len() >= REMEMBERED + DROPPED {
             let mut ages: Vec<u64> = files.values().map(|file| file.n).collect();
