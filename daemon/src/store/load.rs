@@ -131,18 +131,23 @@ fn mended(options: &Options, cause: &str, aside: &Path) -> Result<Loaded, StoreE
         }),
         Err(error) => Err(error),
     };
-    found.or_else(|error| {
-        tracing::warn!(%error, "nothing is kept of the damaged store");
-        for end in ["", "-wal", "-shm"] {
-            match fs::remove_file(beside(&path, end)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-                _ => {}
-            }
+    let Err(error) = found else { return found };
+    for end in ["", "-wal", "-shm"] {
+        match fs::remove_file(beside(&path, end)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
         }
-        let mut fresh = read(options)?;
-        fresh.trouble = Some(format!("{said}; everything known was lost"));
-        Ok(fresh)
-    })
+    }
+    if let StoreError::Storage { .. } = error {
+        // The copy has no room, for instance. A later start tries again.
+        let back = parts(&options.directory, aside);
+        rename_all(back.map(|(own, aside)| (aside, own)))?;
+        return Err(error);
+    }
+    tracing::warn!(%error, "nothing is kept of the damaged store");
+    let mut fresh = read(options)?;
+    fresh.trouble = Some(format!("{said}; everything known was lost"));
+    Ok(fresh)
 }
 
 fn read(options: &Options) -> Result<Loaded, StoreError> {
@@ -490,18 +495,30 @@ pub(super) fn set_aside(directory: &Path) -> Result<PathBuf, StoreError> {
         stamp += 1;
         aside = beside(&path, &format!(".damaged-{stamp}"));
     }
-    for (from, to) in [
-        (path.clone(), aside.clone()),
-        (beside(&path, "-wal"), beside(&aside, "-wal")),
-        (beside(&path, "-shm"), beside(&aside, "-shm")),
-        (mark_path(directory), beside(&aside, "-last")),
-    ] {
+    rename_all(parts(directory, &aside))?;
+    Ok(aside)
+}
+
+/// Returns the files of a store, each with its name beside `aside`.
+fn parts(directory: &Path, aside: &Path) -> [(PathBuf, PathBuf); 4] {
+    let path = file(directory);
+    [
+        (path.clone(), aside.to_owned()),
+        (beside(&path, "-wal"), beside(aside, "-wal")),
+        (beside(&path, "-shm"), beside(aside, "-shm")),
+        (mark_path(directory), beside(aside, "-last")),
+    ]
+}
+
+/// Renames the files that exist.
+fn rename_all(files: [(PathBuf, PathBuf); 4]) -> Result<(), StoreError> {
+    for (from, to) in files {
         match fs::rename(from, to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
-    Ok(aside)
+    Ok(())
 }
 
 pub(super) fn mark_path(directory: &Path) -> PathBuf {

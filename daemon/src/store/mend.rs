@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params_from_iter};
+use rusqlite::{Connection, ErrorCode, params_from_iter};
 
 use super::error::StoreError;
 use super::schema;
@@ -43,13 +43,16 @@ const fn table(name: &'static str, columns: &'static str, numbered: bool) -> Tab
     }
 }
 
-/// Copies the rows of a damaged file. Returns the number of facts copied.
+/// Copies the rows of a damaged file. Returns the number of facts copied: 0 if
+/// the file cannot be read at all.
 ///
 /// # Errors
-/// The file cannot be opened, or the new store cannot be written.
+/// The new store cannot be written.
 pub(super) fn copy(damaged: &Path, into: &mut Connection) -> Result<u64, StoreError> {
-    let from = schema::connect_unwritable(damaged)?;
-    if !schema::has_tables(&from)? {
+    let Ok(from) = schema::connect_unwritable(damaged) else {
+        return Ok(0);
+    };
+    if !matches!(schema::has_tables(&from), Ok(true)) {
         return Ok(0);
     }
     let transaction = schema::begin(into)?;
@@ -91,15 +94,17 @@ fn numbered(from: &Connection, into: &Connection, table: &Table) -> Result<u64, 
         let Ok(mut statement) = from.prepare(&sql) else {
             return Ok(copied);
         };
-        let mut rows = statement.query([next])?;
+        let Ok(mut rows) = statement.query([next]) else {
+            return Ok(copied);
+        };
         let ended = loop {
             match rows.next() {
                 Ok(None) => break true,
                 Err(_) => break false,
                 Ok(Some(row)) => {
-                    let number: i64 = row.get(0)?;
+                    let number: i64 = row.get(0).unwrap_or(next);
                     copied += put(row, into, table)?;
-                    next = number.saturating_add(1);
+                    next = number.max(next).saturating_add(1);
                 }
             }
         };
@@ -148,7 +153,10 @@ fn put(row: &rusqlite::Row<'_>, into: &Connection, table: &Table) -> Result<u64,
     let count = columns.split(',').count();
     let mut values: Vec<Value> = Vec::with_capacity(count);
     for column in 1..=count {
-        values.push(row.get(column)?);
+        let Ok(value) = row.get(column) else {
+            return Ok(0);
+        };
+        values.push(value);
     }
     let places = vec!["?"; count].join(", ");
     let sql = format!("INSERT OR IGNORE INTO {name} ({columns}) VALUES ({places})");
@@ -162,5 +170,9 @@ fn put(row: &rusqlite::Row<'_>, into: &Connection, table: &Table) -> Result<u64,
 }
 
 fn is_refused(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
+    let code = error.sqlite_error_code();
+    matches!(
+        code,
+        Some(ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch)
+    )
 }

@@ -4,7 +4,7 @@
 use super::*;
 
 /// Makes a closed store with these facts. Returns its epoch.
-fn closed(directory: &Path, last: u64) -> u64 {
+pub(super) fn closed(directory: &Path, last: u64) -> u64 {
     let world = world(directory);
     world.store(&records(1..=last));
     let epoch = world.opened.epoch;

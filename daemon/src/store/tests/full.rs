@@ -109,6 +109,14 @@ impl Tiny {
             .is_ok_and(|status| status.success());
         mounted.then(|| Self(directory))
     }
+
+    /// Makes room.
+    fn grow(&self) {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", "remount,size=8m"]).arg(self.0.path());
+        let mut mount = children::start(&mut mount).unwrap();
+        assert!(mount.wait().unwrap().success());
+    }
 }
 
 impl Drop for Tiny {
@@ -135,6 +143,42 @@ fn a_full_disk_fails_turns_and_recovers_by_itself() {
         },
         || fs::remove_file(&filler).unwrap(),
     );
+}
+
+/// A damaged store stays as it is until there is room for what can be read of it.
+#[test]
+fn dur2_a_full_disk_costs_nothing_of_a_damaged_store() {
+    const FACTS: u64 = 4_000;
+    let Some(disk) = Tiny::mount() else {
+        not_tested("a damaged store on a full disk: this user may not mount a tmpfs");
+        return;
+    };
+    let state = disk.0.path().join("state");
+    let built = tempfile::tempdir().unwrap();
+    super::damage::closed(built.path(), FACTS);
+    fs::create_dir(&state).unwrap();
+    copy(built.path(), &state);
+    let mark = state.join("store.last");
+    let said = fs::read_to_string(&mark).unwrap();
+    fs::write(&mark, said.replace("ok     ", "damaged")).unwrap();
+    // Enough room for the first files, and not for a second store.
+    let filler = disk.0.path().join("filler");
+    let free = 300 << 10;
+    let mut file = fs::File::create(&filler).unwrap();
+    while file.write_all(&[0; 4_096]).is_ok() {}
+    let length = file.metadata().unwrap().len();
+    file.set_len(length - free).unwrap();
+    assert!(fs::metadata(state.join("store.db")).unwrap().len() > free);
+
+    let world = world(&state);
+    assert!(world.opened.refused.is_some());
+    world.close();
+    assert_eq!(aside(&state), Vec::<String>::new());
+    disk.grow();
+    let world = super::world(&state);
+    assert_eq!(world.opened.refused, None);
+    assert_eq!(world.opened.facts.len() as u64, FACTS);
+    assert!(!aside(&state).is_empty());
 }
 
 /// Contents that take little room once they are stored.
