@@ -204,7 +204,7 @@ fn check(directory: &Path, done: &Done) {
     if aside {
         assert!(opened.trouble.is_some());
         assert_ne!(opened.epoch, WHOLE.epoch);
-        // What is kept is as it was stored.
+        // Everything that is kept equals what was stored.
         let kept = opened.snapshot.as_ref();
         assert!(kept.is_none_or(|kept| *kept == snapshot()));
         assert!(opened.last <= LAST);

@@ -33,9 +33,9 @@ use crate::{Hello, START_DEADLINE};
 pub const BINARY_VARIABLE: &str = "TOUCHMARK_BIN";
 
 /// The binary's name.
-const BINARY: &str = "touchmark";
+pub const BINARY: &str = "touchmark";
 
-/// The name of the binary that hooks run, which lies beside it.
+/// The name of the hook binary, which is installed in the same directory.
 pub const HOOK_BINARY: &str = "touchmark-hook";
 
 /// How long a daemon may take to close its socket after `shutdown`.

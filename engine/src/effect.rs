@@ -231,7 +231,7 @@ pub enum Question {
     /// What are these lines of a file that is too large to read whole?
     Lines(LinesOrder),
     /// Which files of the workspace have changed since the last look (SCOPE-1)?
-    Sweep(SweepOrder),
+    Sweep(Sweep),
     /// Which versions after a moment are in the log (CHK-1)? Everything
     /// recorded earlier is in the log by then.
     Edited {
@@ -245,27 +245,18 @@ pub enum Question {
     },
 }
 
-/// An order to look at the workspace.
+/// An order to look at files of the workspace. A file in a list stands with its
+/// last recorded content (SCOPE-9).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SweepOrder {
-    /// Which files to look at.
-    pub look: Look,
-    /// Files whose changes are wanted although no command window was open, each
-    /// with its last recorded content (SCOPE-9).
-    pub files: Vec<(RelPath, Held)>,
-}
-
-/// Which files of the workspace are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    /// The files that the order names.
-    Named,
-    /// All files.
-    All {
-        /// Whether a command window was open the whole time since the last
-        /// look, so that the changes can be attributed to it.
-        claims: bool,
-    },
+pub enum Sweep {
+    /// Look at these files.
+    Named(Vec<(RelPath, Held)>),
+    /// Look at all files. A command window was open the whole time since the last
+    /// look, so all changes are wanted.
+    InWindow,
+    /// Look at all files. No window was open, so only changes of these files are
+    /// wanted.
+    Between(Vec<(RelPath, Held)>),
 }
 
 /// An order to read some lines of a file.

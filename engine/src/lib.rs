@@ -40,8 +40,8 @@ pub use config::Config;
 pub use counts::Counts;
 pub use disk::{Content, Found, Hint, Object, ReadOutcome, Stamp};
 pub use effect::{
-    Answer, Comparison, Effect, LinesOrder, LinesWanted, Look, Marks, Moment, Notice, Question,
-    ReadOrder, Recall, SweepOrder, WriteOrder,
+    Answer, Comparison, Effect, LinesOrder, LinesWanted, Marks, Moment, Notice, Question,
+    ReadOrder, Recall, Sweep, WriteOrder,
 };
 pub use engine::Engine;
 pub use input::{Edited, Input, Learned, Swept, SweptFile, WriteOutcome};

@@ -144,7 +144,7 @@ fn what_a_command_moves_and_removes_is_not_the_users() {
     );
 }
 
-/// What the user hides from git is hidden from here on.
+/// A file that the user adds to `.gitignore` gets no more versions.
 #[test]
 fn a_file_that_is_ignored_by_now_is_left_alone() {
     let world = world();

@@ -243,8 +243,9 @@ fn dur2_flipped_bits() {
     assert!(aside >= 4, "{aside} of 16 found");
 }
 
-/// The advice of the error is true: a page that a start does not look at is found
-/// by a lookup, and what is left of the store is kept.
+/// A start does not look at each page. The lookup that meets a damaged one fails,
+/// and the store is replaced by one with the facts that can be read, as the error
+/// says.
 #[test]
 fn dur2_a_page_of_history_that_is_gone() {
     let mut world = World::new();

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
-use touchmark_client::start::HOOK_BINARY;
+use touchmark_client::start::{BINARY, HOOK_BINARY};
 
 use super::agent::Agent;
 use super::document::{self, Step, Style, Unreadable, find};
 use super::json::Json;
 use super::made::{self, Made, member, note_empty, there, without};
+use super::part::is_called;
 use crate::daemon::agent::{Addition, Event, Handler};
 
 /// The hooks that an agent's settings should have.
@@ -228,13 +229,9 @@ impl Hooks {
         let Some(called) = line.trim().strip_suffix(end.as_str()) else {
             return false;
         };
-        let is = |program: &str, name: &str| {
-            let program = program.trim().trim_matches(['\'', '"']);
-            let before = program.strip_suffix(name);
-            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
-        };
+        let is = |program: &str, name| is_called(program.trim().trim_matches(['\'', '"']), name);
         let whole = called.trim_end().strip_suffix(" hook");
-        is(called, HOOK_BINARY) || whole.is_some_and(|program| is(program, "touchmark"))
+        is(called, HOOK_BINARY) || whole.is_some_and(|program| is(program, BINARY))
     }
 }
 

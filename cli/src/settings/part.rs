@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use touchmark_client::start::HOOK_BINARY;
+use touchmark_client::start::{BINARY, HOOK_BINARY};
 
 use super::agent::Agent;
 use super::document::Unreadable;
@@ -14,9 +14,6 @@ use super::server::{Presence, Server, words};
 use crate::daemon::agent::Addition;
 use crate::output::{Failure, Outcome};
 use crate::system::files::{in_path, is_program};
-
-/// The name of this program.
-const OWN: &str = "touchmark";
 
 /// Something that can be added to a file.
 #[derive(Clone, Debug)]
@@ -184,7 +181,7 @@ fn handler_words(handler: &Value) -> Option<Vec<String>> {
 /// `PATH` finds it and not the small one: a name stays right longer than a path.
 fn hook_program() -> Outcome<String> {
     let small = own()?.with_file_name(HOOK_BINARY);
-    let by_name = is_in_path(&small, HOOK_BINARY) || !is_in_path(&own()?, OWN);
+    let by_name = is_in_path(&small, HOOK_BINARY) || !is_in_path(&own()?, BINARY);
     match is_program(&small) && by_name {
         true => named(small, HOOK_BINARY),
         false => own_name(),
@@ -193,7 +190,7 @@ fn hook_program() -> Outcome<String> {
 
 /// Returns how settings call this program.
 fn own_name() -> Outcome<String> {
-    named(own()?, OWN)
+    named(own()?, BINARY)
 }
 
 fn own() -> Outcome<PathBuf> {
@@ -218,4 +215,10 @@ fn named(program: PathBuf, name: &str) -> Outcome<String> {
 fn is_in_path(program: &Path, name: &str) -> bool {
     let found = in_path(name, Path::is_file).and_then(|found| found.canonicalize().ok());
     found.is_some() && found == program.canonicalize().ok()
+}
+
+/// Returns whether settings call a program of this name, wherever it is.
+pub(super) fn is_called(program: &str, name: &str) -> bool {
+    let before = program.strip_suffix(name);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use touchmark_client::start::BINARY;
 
 use super::agent::NAME;
 use super::codex::table;
@@ -11,6 +12,7 @@ use super::document::{self, Step, Style, Unreadable, find};
 use super::hooks::value;
 use super::json::Json;
 use super::made::{self, Made, member, without};
+use super::part::is_called;
 use crate::daemon::agent::{EntryFormat, WORKSPACE};
 
 /// The file of an agent's servers, and touchmark's entry in it.
@@ -228,6 +230,5 @@ pub(super) fn words(entry: &Value) -> Option<Vec<String>> {
     };
     words.extend(texts(&entry["args"]));
     let program = words.first()?;
-    let ours = program == "touchmark" || program.ends_with("/touchmark");
-    (ours && words.last()? == "mcp").then_some(words)
+    (is_called(program, BINARY) && words.last()? == "mcp").then_some(words)
 }

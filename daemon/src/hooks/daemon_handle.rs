@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use touchmark_engine::{Look, SweepOrder};
+use touchmark_engine::Sweep;
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{
     ClientPath, Error, FileState, Hash, LineCounts, Method, Millis, SessionId, native,
@@ -210,11 +210,8 @@ impl DaemonHandle {
         let looked = self.cx.inside.look(move |state| {
             // While a window is open, changes are attributed to its session,
             // which a sweep now would prevent.
-            let mut open = state.commands.values();
-            if !open.any(|window| window.fact.workspace) {
-                let look = Look::All { claims: false };
-                let files = Vec::new();
-                sweeper.sweep(None, SweepOrder { look, files });
+            if !state.covers_untracked() {
+                sweeper.sweep(None, Sweep::Between(Vec::new()));
             }
         });
         looked.await;

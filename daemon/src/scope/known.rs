@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use touchmark_engine::text::tokens;
-use touchmark_engine::{Found, Held, Look, ReadOrder, SweepOrder, Swept, SweptFile};
-use touchmark_proto::{FileMode, Hash, Places, RelPath, native};
+use touchmark_engine::{Found, Held, ReadOrder, Sweep, Swept, SweptFile};
+use touchmark_proto::{Hash, Places, RelPath, native};
 
 use super::Settings;
 use super::index::{Entry, File, Index, Known, Stat};
@@ -74,17 +74,18 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// Carries out an order. Returns what changed since the last sweep, as far
-    /// as the order asks for it, and the contents met.
-    pub(super) fn look(&mut self, order: &SweepOrder, until: Instant) -> (Swept, Vec<Met>) {
-        // While a window is open, all changes are returned.
-        if let Look::All { claims: true } = order.look {
-            return self.sweep(true, until);
-        }
-        let (changes, met) = self.named(&order.files);
-        let swept = match order.look {
-            Look::All { .. } => self.sweep(false, until).0,
-            Look::Named => Swept::default(),
+    /// Carries out an order. Returns the changes that it asks for, and the
+    /// contents met.
+    pub(super) fn look(&mut self, order: &Sweep, until: Instant) -> (Swept, Vec<Met>) {
+        let (files, is_whole) = match order {
+            Sweep::InWindow => return self.sweep(true, until),
+            Sweep::Between(files) => (files, true),
+            Sweep::Named(files) => (files, false),
+        };
+        let (changes, met) = self.named(files);
+        let swept = match is_whole {
+            true => self.sweep(false, until).0,
+            false => Swept::default(),
         };
         (Swept { changes, ..swept }, met)
     }
@@ -393,20 +394,29 @@ impl<'a> Workspace<'a> {
             true => link(self.settings, path)?,
             false => content(visit, path, true)?,
         };
+        self.record(path, &content, met);
+        Some(content)
+    }
+
+    /// Records what was read of a file. Adds its bytes to `met`.
+    fn record(&mut self, path: &RelPath, content: &Content, met: &mut Vec<Met>) {
         if let Some(file) = self.file(path) {
             file.stat = content.stat;
             file.known = Known::Held(content.held);
         }
         met.extend(content.met.clone());
-        Some(content)
     }
 
-    fn file(&mut self, path: &RelPath) -> Option<&mut File> {
+    fn entry(&mut self, path: &RelPath) -> Option<&mut Entry> {
         let (above, name) = split(path);
         let entries = &mut self.index.get_mut(above)?.entries;
         let at = entries.binary_search_by(|(known, _)| (**known).cmp(name));
-        match entries.get_mut(at.ok()?) {
-            Some((_, Entry::File(file))) => Some(file),
+        entries.get_mut(at.ok()?).map(|(_, entry)| entry)
+    }
+
+    fn file(&mut self, path: &RelPath) -> Option<&mut File> {
+        match self.entry(path) {
+            Some(Entry::File(file)) => Some(file),
             _ => None,
         }
     }
@@ -535,8 +545,7 @@ fn name_renames(gone: &[(Stat, SweptFile)], came: &mut [(Stat, SweptFile)]) {
         let Some(hash) = file.after.hash else {
             continue;
         };
-        let is_link =
-            |held: Option<Held>| held.is_some_and(|held| held.mode.is_some_and(FileMode::is_link));
+        let is_link = |held: Option<Held>| held.is_some_and(|held| held.is_link());
         if let Some([old]) = by_content.get(&hash).map(Vec::as_slice)
             && is_link(old.before) == is_link(Some(file.after))
             && taken.insert(&old.path)

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_engine::patterns::Patterns;
-use touchmark_engine::{Input, Learned, SweepOrder, Swept};
+use touchmark_engine::{Input, Learned, Sweep, Swept};
 use touchmark_proto::{Places, RequestId};
 
 use crate::content::Reader;
@@ -82,7 +82,7 @@ struct Order {
     /// The request that waits for it; `None` if the sweep only records the
     /// current files for later.
     request: Option<RequestId>,
-    sweep: SweepOrder,
+    sweep: Sweep,
     done: oneshot::Sender<()>,
 }
 
@@ -97,7 +97,7 @@ impl Sweeper {
     }
 
     /// Orders a sweep of the workspace for a request.
-    pub(crate) fn sweep(&self, request: Option<RequestId>, sweep: SweepOrder) {
+    pub(crate) fn sweep(&self, request: Option<RequestId>, sweep: Sweep) {
         let (done, is_done) = oneshot::channel();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let order = Order {

@@ -107,7 +107,6 @@ impl Chores {
                 self.trim = true;
             }
             Message::Exported(progress) => self.exported = Some(progress),
-            // Pending contents are in `waiting`, and the writer itself stores
             // Pending contents are in `waiting`. The rest is the writer's own.
             Message::Look | Message::Commit { .. } | Message::Malformed(_) => {}
             Message::Close => return true,

@@ -5,7 +5,7 @@ use touchmark_proto::daemon::Synced;
 use touchmark_proto::{Reply, Request};
 
 use crate::disk::Found;
-use crate::effect::{Look, Question, SweepOrder};
+use crate::effect::{Question, Sweep};
 use crate::input::SweptFile;
 use crate::ledger::record::Held;
 use crate::parts::Core;
@@ -50,25 +50,13 @@ impl View<'_> {
     /// command wrote is looked at, unless a command runs: the look at its end
     /// finds the change then.
     pub(crate) fn sync(self, pending: &Pending) -> Answered {
-        let mut open = self.state.commands.values();
-        let runs = open.any(|window| window.fact.workspace);
-        if !runs && !self.state.command_files.is_empty() && pending.learned.is_none() {
-            return Err(Stop::Learn(self.look(Look::Named)).into());
+        let files = self.state.command_files();
+        if !files.is_empty() && !self.state.covers_untracked() && pending.learned.is_none() {
+            return Err(Stop::Learn(Question::Sweep(Sweep::Named(files))).into());
         }
         done(Reply::Sync(Synced {
             clock: self.state.clock(self.state.n),
             pending: pending.late(),
         }))
-    }
-
-    /// Returns the question that orders a look at the workspace.
-    pub(crate) fn look(self, look: Look) -> Question {
-        let files = self.state.command_files.iter();
-        Question::Sweep(SweepOrder {
-            look,
-            files: files
-                .map(|(path, file)| (path.clone(), file.held))
-                .collect(),
-        })
     }
 }

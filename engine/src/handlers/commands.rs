@@ -9,7 +9,7 @@ use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, S
 
 use super::sessions::split;
 use crate::attribution::Decision;
-use crate::effect::{Answer, Effect, Look, Question};
+use crate::effect::{Answer, Effect, Question, Sweep};
 use crate::globs::{Cover, Globs};
 use crate::input::Learned;
 use crate::ledger::record::{CommandFact, Fact};
@@ -71,8 +71,7 @@ impl Core {
             return Err(Stop::Learn(self.sweep()).into());
         }
         let WindowSwept { branch, partial } = WindowSwept::of(pending);
-        let mut open = self.base.state.commands.values();
-        if workspace && !open.any(|window| window.fact.workspace) {
+        if workspace && !self.base.state.covers_untracked() {
             // What was saved before has been looked at.
             self.writers.saved_untracked.clear();
         }
@@ -181,10 +180,14 @@ impl Core {
 
     /// Returns the question that orders a look at the whole workspace.
     pub(crate) fn sweep(&self) -> Question {
-        let mut open = self.base.state.commands.values();
+        let state = &self.base.state;
         // A window that is about to open will be open when this look is made.
-        let claims = open.any(|window| window.fact.workspace) || self.requests.opens_window();
-        self.base.view().look(Look::All { claims })
+        Question::Sweep(
+            match state.covers_untracked() || self.requests.opens_window() {
+                true => Sweep::InWindow,
+                false => Sweep::Between(state.command_files()),
+            },
+        )
     }
 
     /// Ends a window whose deadline has passed or whose process has ended.
@@ -226,8 +229,7 @@ impl Core {
             let command = self.base.state.command_row(past);
             self.base.publish(Happening::Command { command }, None);
         }
-        let mut open = self.base.state.commands.values();
-        if !open.any(|window| window.fact.workspace) {
+        if !self.base.state.covers_untracked() {
             self.writers.saved_untracked.clear();
         }
         self.writers.commands_beside.remove(&command);

@@ -53,6 +53,11 @@ impl Held {
         owner: None,
     };
 
+    /// Returns whether it is known to be a symlink.
+    pub fn is_link(&self) -> bool {
+        self.mode.is_some_and(FileMode::is_link)
+    }
+
     /// Returns the value for a symlink that contains `to`.
     pub(crate) fn link(to: &[u8]) -> Self {
         Self {

@@ -344,6 +344,12 @@ impl State {
         })
     }
 
+    /// Returns whether a window that covers untracked files is open (SCOPE-1).
+    pub fn covers_untracked(&self) -> bool {
+        let mut open = self.commands.values();
+        open.any(|window| window.fact.workspace)
+    }
+
     fn session_mut(&mut self, session: &SessionId, time: Millis) -> &mut Session {
         self.sessions
             .entry(session.clone())

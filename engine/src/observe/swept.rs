@@ -1,7 +1,7 @@
 //! Records what commands did to untracked files (SCOPE-1). It goes to the log,
 //! not to the state: untracked files cost neither watches nor memory.
 
-use touchmark_proto::{FileMode, Hash, Millis, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Hash, Millis, RelPath, SessionId, VersionKind};
 
 use crate::attribution::Decision;
 use crate::base::Base;
@@ -24,9 +24,8 @@ impl Core {
     /// Remembers that an editor has saved an untracked file, if a window that
     /// covers untracked files is open, or if a command wrote the file before.
     pub(crate) fn saved_untracked(&mut self, path: RelPath, hash: Hash) {
-        let mut open = self.base.state.commands.values();
-        let covers = open.any(|window| window.fact.workspace)
-            || self.base.state.command_files.contains_key(&path);
+        let state = &self.base.state;
+        let covers = state.covers_untracked() || state.command_files.contains_key(&path);
         if covers && self.writers.saved_untracked.len() < SAVES {
             self.writers.saved_untracked.insert(path, hash);
         }
@@ -182,8 +181,7 @@ impl Base {
                 .is_some_and(|command| self.state.commands.contains_key(&command))
                 && latest.mode == change.after.mode
         });
-        let is_link = |held: &Held| held.mode.is_some_and(FileMode::is_link);
-        let by_itself = *file == change.path && !is_link(&before) && !is_link(&change.after);
+        let by_itself = *file == change.path && !before.is_link() && !change.after.is_link();
         by_itself && other && !told && state.held.hash == change.after.hash
     }
 }

@@ -2,9 +2,9 @@
 
 use rustix::io::Errno;
 use touchmark_engine::{Held, SweptFile};
-use touchmark_proto::{FileMode, RelPath, native};
+use touchmark_proto::{RelPath, native};
 
-use super::{Entry, Known, Workspace, content, split};
+use super::{Entry, Known, Workspace, content};
 use crate::content::Met;
 use crate::scope::index::Stat;
 
@@ -21,21 +21,17 @@ impl Workspace<'_> {
                 Ok(found) => {
                     let stat = Stat::of(&found);
                     // The lines of a file are a person's. A link has none.
-                    let is_out = stat.is_link() || self.is_passed(path);
-                    if is_out || self.still_has(path, &stat, recorded) {
+                    let is_ignored = matches!(self.entry(path), Some(Entry::Passed(_)));
+                    if stat.is_link() || is_ignored || self.still_has(path, &stat, recorded) {
                         continue;
                     }
                     let Some(content) = content(&visit, path, true) else {
                         continue;
                     };
-                    if let Some(file) = self.file(path) {
-                        file.stat = content.stat;
-                        file.known = Known::Held(content.held);
-                    }
-                    met.extend(content.met);
+                    self.record(path, &content, &mut met);
                     (content.held, content.stat.changed_ms())
                 }
-                Err(Errno::NOENT | Errno::NOTDIR) if !is_link(recorded) => (Held::ABSENT, None),
+                Err(Errno::NOENT | Errno::NOTDIR) if !recorded.is_link() => (Held::ABSENT, None),
                 Err(_) => continue,
             };
             if after.hash != recorded.hash {
@@ -52,17 +48,6 @@ impl Workspace<'_> {
         (changes, met)
     }
 
-    /// Returns whether the last sweep has left a file out, since it is ignored by
-    /// now.
-    fn is_passed(&self, path: &RelPath) -> bool {
-        let (above, name) = split(path);
-        let directory = self.index.get(above);
-        directory.is_some_and(|directory| {
-            let mut entries = directory.entries.iter();
-            entries.any(|(known, entry)| **known == *name && matches!(entry, Entry::Passed(_)))
-        })
-    }
-
     /// Returns whether the last sweep's record proves that a file has a content.
     fn still_has(&mut self, path: &RelPath, stat: &Stat, recorded: &Held) -> bool {
         let looked = self.looked;
@@ -72,8 +57,4 @@ impl Workspace<'_> {
                 && stat.is_settled(looked)
         })
     }
-}
-
-fn is_link(held: &Held) -> bool {
-    held.mode.is_some_and(FileMode::is_link)
 }

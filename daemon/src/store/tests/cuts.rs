@@ -110,7 +110,7 @@ fn opened(whole: &Path, name: &str, damage: Damage, witness: Witness, epoch: u64
     if aside {
         assert!(loaded.trouble.is_some(), "{what}");
         assert_ne!(loaded.epoch, epoch, "{what}");
-        // What is kept is as it was stored.
+        // Everything that is kept equals what was stored.
         let snapshot_is_whole = loaded.snapshot.is_none_or(|kept| kept == snapshot());
         let there = records(1..=LAST);
         assert!(

@@ -1,6 +1,8 @@
 //! Untracked files that commands wrote (SCOPE-9). They are not watched. What a
 //! person does to one later is found by looks.
 
+use touchmark_proto::RelPath;
+
 use super::State;
 use crate::ledger::record::{Held, VersionFact};
 
@@ -19,6 +21,14 @@ pub struct CommandFile {
 }
 
 impl State {
+    /// Returns the files, each with its last recorded content.
+    pub(crate) fn command_files(&self) -> Vec<(RelPath, Held)> {
+        let files = self.command_files.iter();
+        files
+            .map(|(path, file)| (path.clone(), file.held))
+            .collect()
+    }
+
     /// Remembers a version of an untracked file: one of a command, or one that
     /// was recorded beside such a file, by an undo.
     pub(super) fn command_file(&mut self, n: u64, fact: &VersionFact) {
