@@ -3,6 +3,7 @@
 //! variables, without `XDG_RUNTIME_DIR`.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -15,7 +16,7 @@ use touchmark_tests::hooks::Talk;
 use touchmark_tests::mcp::ERAS;
 use touchmark_tests::process::{daemons_below, signal, until, wait_gone};
 use touchmark_tests::world::{binary, finish};
-use touchmark_tests::{Mcp, World, children, parts, user};
+use touchmark_tests::{Mcp, Session, World, children, parts, user};
 
 /// Returns a `touchmark` command with another runtime directory than the
 /// world's; `None` for no variable.
@@ -284,4 +285,50 @@ fn sec1_a_daemon_that_cannot_be_reached_is_named_and_ended() {
     wait_gone(pid);
     assert_ne!(result(&world.run(&["call", "status"]))["pid"], json!(pid));
     assert!(world.run(&["stop"]).status.success());
+}
+
+/// In a container, a process has another id than outside.
+#[test]
+fn attr6_a_process_in_a_container_is_named_by_the_id_that_it_has_there() {
+    let world = World::new();
+    let call = |method: &str, params: &str| {
+        format!(
+            "\"$0\" --workspace {} call {method} {params}",
+            world.workspace().display()
+        )
+    };
+    // The first line is the id, the next is the answer. It ends with its input.
+    let inside = format!(
+        "sleep 1000 & echo $!; {}; read end; kill $!",
+        call(
+            "command/begin",
+            "{\\\"session\\\":\\\"s\\\",\\\"pid\\\":$!}"
+        )
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--fork", "--mount-proc", "sh", "-c", &inside]);
+    world.dress(&mut command);
+    let mut container = command
+        .arg(binary())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(container.stdout.take().unwrap()).lines();
+    let Some(id) = lines.next() else {
+        return parts::not_tested("a process in a container: unshare --pid");
+    };
+    let id: u32 = id.unwrap().parse().unwrap();
+    let begun = lines.next().unwrap().unwrap();
+    // A window of a process that is not there would end at once.
+    let mut agent = world.session("s");
+    let open = |agent: &mut Session| {
+        agent.client.ok("sync", json!({}));
+        let listed = agent.client.ok("command/list", json!({}));
+        listed["commands"][0]["ended"].is_null()
+    };
+    assert!(open(&mut agent), "{id}: {begun}");
+    container.stdin.take().unwrap().write_all(b"\n").unwrap();
+    container.wait().unwrap();
+    until("the window ends", || !open(&mut agent));
 }

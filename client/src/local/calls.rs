@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use rustix::net::sockopt::socket_peercred;
+use nix::sys::socket::{getsockopt, sockopt};
 use rustix::net::{
     AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, send, socket_with,
 };
@@ -29,8 +29,10 @@ pub(crate) fn try_dial(socket: &Path) -> io::Result<UnixStream> {
 /// # Errors
 /// The reason why the daemon must not be used, as the inner error.
 pub(crate) fn check_peer(stream: &UnixStream, _: &Path) -> io::Result<Result<(), String>> {
-    let peer = socket_peercred(stream)?;
-    Ok(me().check_peer(peer.uid.as_raw()))
+    // Not by `rustix` or `interprocess`: both fail if the peer's process has no
+    // id here, as the host's daemon has none in a container.
+    let peer = getsockopt(stream, sockopt::PeerCredentials)?;
+    Ok(me().check_peer(peer.uid()))
 }
 
 /// Sends as many bytes as fit into the socket's buffer, without waiting.

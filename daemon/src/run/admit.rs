@@ -10,6 +10,7 @@ use super::clients::Asked;
 use super::{ACCEPT_PAUSE, Daemon};
 use crate::context::storage;
 use crate::socket::{Peer, Stream, credentials, serve};
+use crate::system::proc;
 
 impl Daemon {
     pub(super) fn accepted(&mut self, accepted: std::io::Result<Stream>) {
@@ -47,10 +48,11 @@ impl Daemon {
         &mut self,
         request: RequestId,
         connection: ConnectionId,
-        ask: Request,
+        mut ask: Request,
         until: Option<Millis>,
     ) {
         self.clients.requests += 1;
+        self.number_processes(connection, &mut ask);
         self.asked_by(connection, &ask);
         let asked = Asked::new(connection, &ask, until);
         if let (true, Some(cause)) = (asked.changes_state, &self.storage.trouble) {
@@ -71,5 +73,20 @@ impl Daemon {
             ask,
             until,
         });
+    }
+
+    /// Replaces the id of a process that a client names by this daemon's id for
+    /// that process. In a container, a process has another id.
+    fn number_processes(&self, connection: ConnectionId, ask: &mut Request) {
+        let named = match ask {
+            Request::CommandBegin(ask) => &mut ask.pid,
+            Request::SessionOpen(ask) => &mut ask.pid,
+            Request::TaskSave(ask) => &mut ask.task.pid,
+            _ => return,
+        };
+        // The daemon's own requests have no peer.
+        if let (Some(pid), Some(peer)) = (*named, self.clients.peers.get(&connection)) {
+            *named = peer.process().and_then(|peer| proc::known_as(pid, peer));
+        }
     }
 }

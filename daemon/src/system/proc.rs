@@ -189,11 +189,39 @@ pub(crate) fn ticks(running: Duration) -> u64 {
 /// Returns a process's umask (proc(5), `Umask` of `status`); `None` if there is
 /// no such process.
 pub(crate) fn umask(pid: u32) -> Option<Umask> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let mask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Umask:"))?;
+    let mask = status(pid, "Umask:")?;
     u32::from_str_radix(mask.trim(), 8).ok().map(Umask)
+}
+
+/// Returns the id of the process that another process, `to`, knows as `pid`.
+/// `None` if there is none, or if the namespace of `to` cannot be told. If `to`
+/// has ended, it was in this namespace.
+pub(crate) fn known_as(pid: u32, to: u32) -> Option<u32> {
+    let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let depth = ids(to).map_or(1, |ids| ids.len());
+    if depth == 1 {
+        return Some(pid);
+    }
+    let theirs = namespace(to)?;
+    let mut all = all().into_iter().map(|placed| placed.process.pid);
+    all.find(|one| {
+        ids(*one).is_some_and(|ids| ids.len() == depth && ids.last() == Some(&pid))
+            && namespace(*one).as_ref() == Some(&theirs)
+    })
+}
+
+/// Returns a process's ids in this namespace, and in each one below it that the
+/// process is in (proc(5), `NSpid` of `status`).
+fn ids(pid: u32) -> Option<Vec<u32>> {
+    let ids = status(pid, "NSpid:")?;
+    ids.split_whitespace().map(|id| id.parse().ok()).collect()
+}
+
+/// Returns the value of a field of a process's `status` (proc(5)).
+fn status(pid: u32, field: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mut values = status.lines().filter_map(|line| line.strip_prefix(field));
+    values.next().map(str::to_owned)
 }
 
 /// Returns when the system started each of these processes, in ticks since its
