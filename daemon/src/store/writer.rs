@@ -33,6 +33,10 @@ const QUIET: Duration = Duration::from_millis(20);
 pub(super) const FIRST_DELAY: Duration = Duration::from_millis(100);
 pub(super) const LAST_DELAY: Duration = Duration::from_secs(1);
 
+/// How long chores may take when the daemon ends. The next start does those that
+/// are left: the contents that an undo needs are in the spool by then.
+const CLOSING: Duration = Duration::from_millis(500);
+
 /// The most messages in one transaction. With many messages queued, the first
 /// turns are answered before the last ones are stored.
 const GROUP: usize = 4_096;
@@ -348,7 +352,8 @@ impl Shared {
             writer.settle(&turns, closing, &mut report);
             self.queued.fetch_sub(turns.len(), Ordering::AcqRel);
             if closing {
-                while writer.trouble.is_none() && writer.chore() {}
+                let until = Instant::now() + CLOSING;
+                while writer.trouble.is_none() && Instant::now() < until && writer.chore() {}
                 break;
             }
             // The contents of agents' changes must not accumulate in memory

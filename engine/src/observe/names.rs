@@ -124,12 +124,11 @@ impl Core {
             self.base.view().spelling(from.clone()),
             self.base.view().spelling(to.clone()),
         );
-        for copy in self.base.tracker.uncopied.clone() {
-            let came = copy == to || copy.rebase(&to, &from).is_some();
-            if came {
-                self.base.tracker.settled(&copy);
-                self.unwatch(&copy);
-            }
+        let copies = self.base.tracker.uncopied.values().flatten();
+        let came = copies.filter(|copy| **copy == to || copy.rebase(&to, &from).is_some());
+        for copy in came.cloned().collect::<Vec<_>>() {
+            self.base.tracker.settled(&copy);
+            self.unwatch(&copy);
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) mod resolve;
 pub(crate) mod turn;
 pub(crate) mod ways;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::{Millis, RelPath};
 
@@ -45,8 +45,9 @@ pub(crate) struct Tracker {
     /// Paths that are watched only for pending requests, with the number of
     /// those requests.
     borrowed: ByPath<u32>,
-    /// Names in the state `Copy` for which the copy is not recorded yet.
-    pub uncopied: BTreeSet<RelPath>,
+    /// Names in the state `Copy` for which the copy is not recorded yet, by the
+    /// name that they are copies of.
+    pub uncopied: BTreeMap<RelPath, BTreeSet<RelPath>>,
     /// Paths whose passing state has a deadline.
     pub unsettled: Paths,
     /// Paths in the state `Unconfirmed`.

@@ -167,6 +167,19 @@ impl Passing {
     }
 }
 
+impl Passing {
+    /// Returns the name that a path's content is a copy of, if the copy is not
+    /// recorded yet.
+    fn uncopied(&self) -> Option<&RelPath> {
+        match self {
+            Self::Copy {
+                of, copied: false, ..
+            } => Some(of),
+            _ => None,
+        }
+    }
+}
+
 impl Tracker {
     /// Returns a path's passing state.
     pub(crate) fn passing(&self, path: &RelPath) -> &Passing {
@@ -187,17 +200,26 @@ impl Tracker {
             &mut self.unconfirmed,
             matches!(next, Passing::Unconfirmed(_)),
         );
-        match next {
-            Passing::Copy { copied: false, .. } => self.uncopied.insert(path.clone()),
-            _ => self.uncopied.remove(path),
-        };
-        match next {
+        let source = next.uncopied().cloned();
+        let last = match next {
             Passing::Settled => self
                 .live
                 .get_mut(path)
                 .map_or(Passing::Settled, |live| std::mem::take(&mut live.passing)),
             next => std::mem::replace(&mut self.live_mut(path).passing, next),
+        };
+        if let Some(of) = last.uncopied()
+            && let Some(names) = self.uncopied.get_mut(of)
+        {
+            names.remove(path);
+            if names.is_empty() {
+                self.uncopied.remove(of);
+            }
         }
+        if let Some(of) = source {
+            self.uncopied.entry(of).or_default().insert(path.clone());
+        }
+        last
     }
 
     /// Ends a path's passing state, and returns it.

@@ -99,14 +99,17 @@ impl Turn<'_> {
             Fact::NamesJoined { name, file } => [Some(name), Some(file)],
             _ => return Vec::new(),
         };
+        let copies_of = |of| self.tracker.uncopied.get(of);
+        let names = changed
+            .into_iter()
+            .flatten()
+            .filter_map(copies_of)
+            .flatten();
         let mut copies = Vec::new();
-        for to in self.tracker.uncopied.clone() {
+        for to in names.cloned().collect::<Vec<_>>() {
             let Passing::Copy { of, found, .. } = self.tracker.passing(&to) else {
                 continue;
             };
-            if !changed.contains(&Some(of)) {
-                continue;
-            }
             let (from, found) = (of.clone(), *found);
             copies.push(Fact::Copied {
                 from: from.clone(),

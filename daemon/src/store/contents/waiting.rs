@@ -26,6 +26,10 @@ const BATCH_BYTES: usize = 256 << 10;
 /// cheaper, since more of their index entries share a page.
 const LARGE_BATCH_BYTES: usize = 1 << 20;
 
+/// The most contents of one transaction. It ends after some milliseconds, and
+/// most of more small ones would be looked up for nothing.
+const BATCH: usize = 512;
+
 /// Contents that are pending, which can be read already, and the hashes of
 /// secrets, which are never written.
 pub(in super::super) struct Waiting {
@@ -256,7 +260,7 @@ impl Waiting {
                 continue;
             };
             total += entry.bytes.len();
-            if total > most && !batch.is_empty() {
+            if total > most && !batch.is_empty() || batch.len() == BATCH {
                 break;
             }
             batch.push((*hash, Arc::clone(&entry.bytes)));
