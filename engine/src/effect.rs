@@ -255,7 +255,7 @@ pub enum Sweep {
     /// look, so all changes are wanted.
     InWindow,
     /// Look at all files. No window was open, so only changes of these files are
-    /// wanted.
+    /// wanted, and those that an earlier look left out.
     Between(Vec<(RelPath, Held)>),
 }
 

@@ -162,6 +162,7 @@ impl Engine {
             Input::Disconnected { connection } => self.disconnected(connection),
             Input::ProcessEnded { pid } => self.core.process_ended(pid),
             Input::Learned { request, learned } => self.learned(request, learned),
+            Input::Swept(swept) => self.core.swept(None, &swept),
             Input::CommandUnanswered { command } => self.core.command_unanswered(&command),
             Input::CommandBegan { command, time } => self.core.command_began(&command, time),
             Input::CommandNeverRan { command } => self.core.command_never_ran(&command),

@@ -137,6 +137,9 @@ pub enum Input {
         /// The answer to the question.
         learned: Result<Learned, Error>,
     },
+    /// What a look at the workspace found after the request that ordered it was
+    /// answered, or without a request (SCOPE-5).
+    Swept(Swept),
     /// The client never received the answer that opened this command window, so
     /// the window ends.
     CommandUnanswered {
@@ -221,7 +224,8 @@ pub struct Swept {
     /// The branch that is checked out, else the commit; `None` outside a
     /// repository.
     pub branch: Option<String>,
-    /// Why not all files were looked at; `None` if all were.
+    /// Why not all files were looked at yet; `None` if all were, by this look
+    /// and those before.
     pub partial: Option<String>,
 }
 

@@ -7,6 +7,7 @@ use touchmark_proto::{Hash, Millis, RelPath, RequestId};
 use crate::base::Base;
 use crate::config::Config;
 use crate::ledger::state::State;
+use crate::observe::LateWindows;
 use crate::requests::audits::Audits;
 use crate::requests::pending::{Ask, Pending};
 use crate::requests::waiting::Requests;
@@ -40,12 +41,16 @@ pub(crate) struct Writers {
     /// For each open command window: the number of the last fact up to which
     /// another window of the same session was open at the same time.
     pub commands_beside: BTreeMap<u64, u64>,
-    /// For each open command window whose command's first process is known:
-    /// when that process began (ATTR-6).
+    /// For each open command window that does not claim all that changed since
+    /// the last look: from when on it claims changes. That is the start of the
+    /// command's first process, if it is known (ATTR-6), else when the window
+    /// opened, if the look before that was not complete (SCOPE-5).
     pub command_starts: BTreeMap<u64, Millis>,
     /// What editors saved to untracked files while a window with `scope:
     /// "workspace"` is open (SCOPE-2).
     pub saved_untracked: BTreeMap<RelPath, Hash>,
+    /// Ended windows whose commands' changes are not all recorded (SCOPE-5).
+    pub late_windows: LateWindows,
 }
 
 impl Core {

@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use touchmark_tests::{Session, World, sha256, user};
@@ -725,6 +726,70 @@ fn a_look_that_has_no_time_says_what_it_left_out() {
     let command = &begun["command"];
     let ended = agent.client.ok("command/end", json!({"command": command}));
     assert!(ended["partial"].is_string(), "{ended}");
+}
+
+/// What a look has no time for is looked at after the answer.
+#[test]
+fn a_look_that_had_no_time_goes_on_after_the_answer() {
+    let mut world = World::asleep();
+    world.set_env("TOUCHMARK_TEST_SCOPE_MS", "0");
+    world.start();
+    let names: Vec<String> = (0..40).map(|number| format!("d{number}/f.txt")).collect();
+    let write = |text: &str| {
+        for name in &names {
+            world.file(name, text);
+        }
+    };
+    write("one\n");
+    let mut agent = world.session("s");
+    // Below a directory that no look has reached, all files are old.
+    let begun = agent.ok("command/begin", json!({"scope": "workspace"}));
+    let command = &begun["command"];
+    agent.client.ok("command/end", json!({"command": command}));
+    agent.client.ok("sync", json!({}));
+    for round in 0..5 {
+        // Saved while no command runs.
+        let users = format!("the user's {round}\n");
+        write(&users);
+        agent.client.ok("sync", json!({}));
+        // Longer than the allowance for the precision of files' times.
+        std::thread::sleep(Duration::from_millis(60));
+        let begun = agent.ok("command/begin", json!({"scope": "workspace"}));
+        assert!(begun["partial"].is_string(), "{begun}");
+        let agents = format!("the agent's {round}\n");
+        write(&agents);
+        let ended = agent
+            .client
+            .ok("command/end", json!({"command": begun["command"]}));
+        assert!(ended["partial"].is_string(), "{ended}");
+        if round % 2 == 1 {
+            // The look before the next command finds what is left.
+            let next = agent.ok("command/begin", json!({"scope": "workspace"}));
+            let command = &next["command"];
+            agent.client.ok("command/end", json!({"command": command}));
+        }
+        agent.client.ok("sync", json!({}));
+        for name in &names {
+            let history = agent.history(name);
+            let newest = &history[0];
+            assert_eq!(newest["command"], begun["command"], "{newest}");
+            assert_eq!(newest["author"]["session"], "s", "{newest}");
+            assert_eq!(newest["hash"], json!(sha256(agents.as_bytes())), "{newest}");
+        }
+        let params = json!({"command": begun["command"], "now": true, "likely": true});
+        let undone = agent.ok("undo", params);
+        for name in &names {
+            let holds = fs::read_to_string(world.path(name)).unwrap();
+            // What the user saved before the command was not seen, if the look
+            // before it had no time. It is not replaced by something older.
+            let is_kept = round == 0 && holds == agents;
+            assert!(
+                holds == users || is_kept,
+                "round {round}, {name}: {holds}, {undone}"
+            );
+        }
+    }
+    world.healthy();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use touchmark_engine::Held;
-use touchmark_proto::FileMode;
+use touchmark_proto::{FileMode, Millis};
 
 use super::rules::Rules;
 use crate::git::index::ObjectId;
@@ -27,6 +27,8 @@ pub(super) struct Directory {
     /// Its own times, if they prove that its names are unchanged.
     pub(super) stamp: Option<(i64, i64)>,
     pub(super) rules: Arc<Rules>,
+    /// When it was looked into last, in nanoseconds since 1970.
+    pub(super) looked: i64,
     /// The stat of the ignore file from which `rules` were read.
     pub(super) rules_from: Option<Stat>,
     /// It contains a `.git`.
@@ -120,17 +122,17 @@ impl Stat {
         self.mode.is_some_and(FileMode::is_link)
     }
 
-    /// Returns the time of the last change of its stat, in milliseconds since
-    /// 1970.
-    pub(super) fn changed_ms(&self) -> Option<u64> {
-        u64::try_from(self.changed / 1_000_000).ok()
-    }
-
     /// Returns whether its times prove that the content at that moment is
     /// unchanged since.
     pub(super) fn is_settled(&self, moment: i64) -> bool {
         settled((self.modified, self.changed), moment)
     }
+}
+
+/// Returns a file's time, which is in nanoseconds, in milliseconds; `None` if it
+/// is before 1970.
+pub(super) fn milliseconds(time: i64) -> Option<Millis> {
+    u64::try_from(time / 1_000_000).ok()
 }
 
 /// Returns whether times were old enough at that moment.

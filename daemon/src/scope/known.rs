@@ -2,24 +2,27 @@
 //! since then.
 
 mod named;
+mod renames;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Found, Held, ReadOrder, Sweep, Swept, SweptFile};
 use touchmark_proto::{Hash, Places, RelPath, native};
 
 use super::Settings;
-use super::index::{Entry, File, Index, Known, Stat};
+use super::difference::{Difference, What};
+use super::index::{Entry, File, Index, Known, Stat, milliseconds};
 use super::repository::{Repository, Tracked};
 use super::rules::Everywhere;
-use super::walk::{Difference, Task, Walk, Walked, What, moment};
+use super::walk::{Task, Walk, Walked, moment};
 use crate::content::{Met, Report, Visit};
 use crate::system::open::trust;
 use crate::tools::GIT;
+use renames::name_renames;
 
 /// The largest file, in bytes, whose content is read before any change of it.
 const LARGE: u64 = 32 << 20;
@@ -39,16 +42,27 @@ pub(super) struct Workspace<'a> {
     /// Repositories by the relative paths of their top directories. That of the
     /// workspace itself, or of a directory above it, has the empty path.
     repositories: HashMap<Vec<u8>, Option<Repository>>,
-    /// The time at which the last sweep began, in nanoseconds since 1970.
-    looked: i64,
+    /// The time at which the last sweep began that was made while no window was
+    /// open, in nanoseconds since 1970.
+    open_since: i64,
+    /// Directories that the present sweep has still to look into.
+    left: Vec<Task>,
+    /// The present sweep has to begin at the top once `left` is done.
+    is_due: bool,
+    /// A session may have made the changes that the present sweep finds.
+    claims: bool,
+    /// How many of the present sweep's changes git's index has, once there are
+    /// many changes.
+    of_git: usize,
     /// Files whose content is not on record.
     unread: VecDeque<RelPath>,
-    /// Directories that were never looked into.
-    unmet: Vec<Task>,
     /// The number of bytes stored of contents that did not change yet.
     kept: u64,
-    /// An index of git was read since the last sweep.
+    /// An index of git was read since the present sweep began.
     have_changed: bool,
+    /// An index of git was read between the last complete sweep and the present
+    /// one, so what it has is looked up again.
+    asks_again: bool,
 }
 
 /// A file's content.
@@ -66,82 +80,116 @@ impl<'a> Workspace<'a> {
             rules: Everywhere::new(&settings.root, trust, exclude),
             index: Index::new(),
             repositories: HashMap::new(),
-            looked: 0,
+            open_since: 0,
+            left: Vec::new(),
+            is_due: false,
+            claims: false,
+            of_git: 0,
             unread: VecDeque::new(),
-            unmet: Vec::new(),
             kept: 0,
             have_changed: false,
+            asks_again: false,
         }
     }
 
-    /// Carries out an order. Returns the changes that it asks for, and the
-    /// contents met.
+    /// Carries out an order, and stops looking at `until`. Returns the changes
+    /// that it asks for, and the contents met.
     pub(super) fn look(&mut self, order: &Sweep, until: Instant) -> (Swept, Vec<Met>) {
-        let (files, is_whole) = match order {
-            Sweep::InWindow => return self.sweep(true, until),
-            Sweep::Between(files) => (files, true),
-            Sweep::Named(files) => (files, false),
+        let is_over = || Instant::now() >= until;
+        let files = match order {
+            Sweep::InWindow => return self.sweep(true, &is_over),
+            Sweep::Between(files) | Sweep::Named(files) => files,
         };
-        let (changes, met) = self.named(files);
-        let swept = match is_whole {
-            true => self.sweep(false, until).0,
-            false => Swept::default(),
+        let (mut changes, mut met) = self.named(files);
+        let (swept, more) = match order {
+            Sweep::Between(_) => self.sweep(false, &is_over),
+            _ if self.is_behind() => self.go_on(&is_over),
+            _ => Default::default(),
         };
+        changes.extend(swept.changes);
+        met.extend(more);
         (Swept { changes, ..swept }, met)
     }
 
-    /// Sweeps all files, until `until`. Returns what changed since the last
-    /// sweep, if `claims` says that a session may have made the changes, and
-    /// the contents met.
-    pub(super) fn sweep(&mut self, claims: bool, until: Instant) -> (Swept, Vec<Met>) {
-        let began = moment();
-        let is_first = self.index.is_empty();
+    /// Sweeps all files. Returns what changed since the last sweep, if `claims`
+    /// says that a session may have made the changes, and the contents met.
+    /// What an earlier sweep left out comes first, and is always returned.
+    pub(super) fn sweep(
+        &mut self,
+        claims: bool,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> (Swept, Vec<Met>) {
+        if !claims {
+            self.open_since = moment();
+        }
+        self.claims = claims || self.is_behind();
+        self.is_due = true;
+        self.of_git = 0;
         self.look_at_indexes();
-        let walked = self.walk(vec![Task::root()], until);
-        self.have_changed = false;
-        let Walked {
-            differences,
-            looked,
-            left,
-            tops,
-        } = walked;
-        let partial = self.partial(looked, &left);
-        self.unmet = left;
-        self.unmet
-            .retain(|task| !self.index.contains_key(&task.path));
-        self.look_at_tops(tops);
-        let (changes, met) = match claims && !is_first {
-            true => self.changes(differences),
-            false => {
-                self.take_in(differences);
-                (Vec::new(), Vec::new())
+        self.asks_again |= std::mem::take(&mut self.have_changed);
+        self.go_on(is_over)
+    }
+
+    /// Goes on with a sweep that is not complete.
+    pub(super) fn go_on(&mut self, is_over: &(dyn Fn() -> bool + Sync)) -> (Swept, Vec<Met>) {
+        let (mut changes, mut met, mut looked) = (Vec::new(), Vec::new(), 0);
+        while self.is_behind() && !is_over() {
+            let mut tasks = std::mem::take(&mut self.left);
+            if tasks.is_empty() {
+                self.is_due = false;
+                tasks.push(Task::root());
             }
-        };
-        self.looked = began;
+            let walked = self.walk(tasks, is_over);
+            self.left = walked.left;
+            looked += walked.looked;
+            self.look_at_tops(walked.tops);
+            if self.claims {
+                let (files, contents) = self.changes(walked.differences);
+                changes.extend(files);
+                met.extend(contents);
+            } else {
+                self.take_in(walked.differences);
+            }
+        }
+        if self.is_behind() {
+            // A command may run by the time at which the rest is looked at.
+            self.claims = true;
+        } else {
+            self.asks_again = false;
+        }
         for repository in self.repositories.values_mut().flatten() {
             repository.close();
         }
         let top = self.repositories.get([].as_slice());
-        let branch = top.and_then(Option::as_ref).and_then(Repository::branch);
         let swept = Swept {
             changes,
-            branch,
-            partial,
+            branch: top.and_then(Option::as_ref).and_then(Repository::branch),
+            partial: self.partial(looked),
         };
         (swept, met)
     }
 
+    /// Looks into the directories that no sweep has reached, while a command
+    /// runs. What it does elsewhere is for the look at its end: in the middle of
+    /// a change, a file may have any content and old times.
+    pub(super) fn go_on_meeting(&mut self, is_over: &(dyn Fn() -> bool + Sync)) {
+        let left = std::mem::take(&mut self.left).into_iter();
+        let (unmet, mut left): (Vec<_>, _) =
+            left.partition(|task| !self.index.contains_key(&task.path));
+        let walked = self.walk(unmet, is_over);
+        left.extend(walked.left);
+        self.left = left;
+        self.look_at_tops(walked.tops);
+        self.take_in(walked.differences);
+    }
+
+    /// Returns whether a sweep is not complete.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_due || !self.left.is_empty()
+    }
+
     /// Reads some files whose content is not on record yet.
     pub(super) fn read_on(&mut self, most: usize) -> Vec<Met> {
-        if !self.unmet.is_empty() {
-            let tasks = std::mem::take(&mut self.unmet);
-            let until = Instant::now() + Duration::from_millis(20);
-            let walked = self.walk(tasks, until);
-            self.look_at_tops(walked.tops);
-            self.unmet = walked.left;
-            self.take_in(walked.differences);
-            return Vec::new();
-        }
         let reader = self.settings.reader.clone();
         let visit = reader.visit();
         let mut all = Vec::new();
@@ -173,33 +221,34 @@ impl<'a> Workspace<'a> {
     }
 
     pub(super) fn has_read_all(&self) -> bool {
-        self.unread.is_empty() && self.unmet.is_empty()
+        self.unread.is_empty()
     }
 
-    fn walk(&mut self, tasks: Vec<Task>, until: Instant) -> Walked {
+    fn walk(&mut self, tasks: Vec<Task>, is_over: &(dyn Fn() -> bool + Sync)) -> Walked {
         let known = self.repositories.iter();
         let known = known.filter_map(|(top, found)| Some((top.as_slice(), found.as_ref()?)));
         let walk = Walk {
-            tracked: &Tracked::new(known, self.have_changed),
+            tracked: &Tracked::new(known, self.asks_again || self.have_changed),
             root: &self.settings.root,
             rules: &self.rules,
-            until,
-            before: self.looked,
+            is_over,
+            open_since: self.open_since,
         };
         walk.run(&mut self.index, tasks)
     }
 
     /// Returns a sentence about the directories that were not looked at; `None`
     /// if there are none.
-    fn partial(&self, looked: usize, left: &[Task]) -> Option<String> {
-        let names = left.iter().take(NAMED).map(|task| match &*task.path {
+    fn partial(&self, looked: usize) -> Option<String> {
+        let top = self.is_due.then(Task::root);
+        let left = || top.iter().chain(&self.left);
+        let names = left().take(NAMED).map(|task| match &*task.path {
             [] => ".".to_owned(),
             path => String::from_utf8_lossy(path).into_owned(),
         });
         let names: Vec<String> = names.collect();
-        (!left.is_empty()).then(|| {
-            let more = left.len().saturating_sub(NAMED);
-            let more = match more {
+        self.is_behind().then(|| {
+            let more = match left().count().saturating_sub(NAMED) {
                 0 => String::new(),
                 more => format!(" and {more} more directories"),
             };
@@ -237,7 +286,7 @@ impl<'a> Workspace<'a> {
     fn take_in(&mut self, differences: Vec<Difference>) {
         for Difference { path, what } in differences {
             match what {
-                What::Met(stat) | What::Came(stat) => self.meet(path, stat),
+                What::Met(stat) | What::Came(stat, _) => self.meet(path, stat),
                 What::Changed(was, stat) if was.stat != stat => self.meet(path, stat),
                 // Its stat may hide a change, so it is read.
                 What::Changed(..) => self.unread.push_back(path),
@@ -286,8 +335,9 @@ impl<'a> Workspace<'a> {
                         },
                     ));
                 }
-                What::Came(_) => {
+                What::Came(_, at) => {
                     if let Some(after) = self.after(&visit, &path, &mut met) {
+                        let at = at.max(after.stat.changed);
                         came.push((
                             after.stat,
                             SweptFile {
@@ -295,7 +345,7 @@ impl<'a> Workspace<'a> {
                                 from: None,
                                 before: Some(Held::ABSENT),
                                 after: after.held,
-                                changed_ms: after.stat.changed_ms(),
+                                changed_ms: milliseconds(at),
                                 by_git: false,
                             },
                         ));
@@ -321,7 +371,7 @@ impl<'a> Workspace<'a> {
                             from: None,
                             before,
                             after: after.held,
-                            changed_ms: after.stat.changed_ms(),
+                            changed_ms: milliseconds(after.stat.changed),
                             by_git: false,
                         });
                     }
@@ -339,7 +389,7 @@ impl<'a> Workspace<'a> {
     /// Marks the files that git's index has, if a command changed more than
     /// [`BY_HAND`] of them.
     fn mark_git(&mut self, all: &mut [SweptFile]) {
-        if all.len() <= BY_HAND {
+        if all.len() + self.of_git <= BY_HAND {
             return;
         }
         let mut of_git = Vec::new();
@@ -352,7 +402,8 @@ impl<'a> Workspace<'a> {
                 of_git.push(at);
             }
         }
-        if of_git.len() > BY_HAND {
+        self.of_git += of_git.len();
+        if self.of_git > BY_HAND {
             of_git.into_iter().for_each(|at| all[at].by_git = true);
         }
     }
@@ -412,6 +463,14 @@ impl<'a> Workspace<'a> {
         let entries = &mut self.index.get_mut(above)?.entries;
         let at = entries.binary_search_by(|(known, _)| (**known).cmp(name));
         entries.get_mut(at.ok()?).map(|(_, entry)| entry)
+    }
+
+    /// Removes a file from the record.
+    fn remove(&mut self, path: &RelPath) {
+        let (above, name) = split(path);
+        if let Some(directory) = self.index.get_mut(above) {
+            directory.entries.retain(|(known, _)| **known != *name);
+        }
     }
 
     fn file(&mut self, path: &RelPath) -> Option<&mut File> {
@@ -517,41 +576,4 @@ fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
         stat,
         met: Some((hash, (!secret).then(|| Arc::from(&*bytes)))),
     })
-}
-
-/// Finds out which new files are removed ones with another name: those with the
-/// same inode, size and time of modification; else those with a content that
-/// only one removed file had.
-fn name_renames(gone: &[(Stat, SweptFile)], came: &mut [(Stat, SweptFile)]) {
-    let mut taken: HashSet<&RelPath> = HashSet::new();
-    let itself = |stat: &Stat| (stat.inode, stat.size, stat.modified);
-    let by_inode: HashMap<_, &SweptFile> =
-        gone.iter().map(|(was, old)| (itself(was), old)).collect();
-    for (stat, file) in came.iter_mut() {
-        let from = by_inode.get(&itself(stat));
-        if let Some(old) = from.filter(|old| taken.insert(&old.path)) {
-            file.from = Some(old.path.clone());
-            file.before = old.before;
-        }
-    }
-    let mut by_content: HashMap<Hash, Vec<&SweptFile>> = HashMap::new();
-    for (_, old) in gone {
-        let held = old.before.filter(|held| held.size > 0);
-        if let Some(hash) = held.and_then(|held| held.hash) {
-            by_content.entry(hash).or_default().push(old);
-        }
-    }
-    for (_, file) in came.iter_mut().filter(|(_, file)| file.from.is_none()) {
-        let Some(hash) = file.after.hash else {
-            continue;
-        };
-        let is_link = |held: Option<Held>| held.is_some_and(|held| held.is_link());
-        if let Some([old]) = by_content.get(&hash).map(Vec::as_slice)
-            && is_link(old.before) == is_link(Some(file.after))
-            && taken.insert(&old.path)
-        {
-            file.from = Some(old.path.clone());
-            file.before = old.before;
-        }
-    }
 }

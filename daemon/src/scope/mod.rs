@@ -3,6 +3,7 @@
 //! those at the last sweep, and files that differ are read. Nothing is watched
 //! for this. Between two sweeps there is only the index.
 
+mod difference;
 mod index;
 mod known;
 mod listing;
@@ -22,16 +23,20 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use touchmark_engine::patterns::Patterns;
-use touchmark_engine::{Input, Learned, Sweep, Swept};
-use touchmark_proto::{Places, RequestId};
+use touchmark_engine::{Input, Learned, Sweep};
+use touchmark_proto::{Error, ErrorCode, Places, RequestId};
 
 use crate::content::Reader;
 use crate::event::Event;
 use known::Workspace;
 
 /// The longest time of a sweep that a command waits for. Directories that were
-/// not looked at by then are reported.
+/// not looked at by then are reported, and looked at after the answer.
 const LONGEST: Duration = Duration::from_millis(120);
+
+/// The longest time that a request for all changes waits for the rest of a
+/// sweep. Below [`HANGS`], since what was found then has to be recorded.
+const REST: Duration = Duration::from_secs(3);
 
 /// A sweep that takes longer hangs. Requests that wait for it are answered
 /// without its result.
@@ -119,13 +124,10 @@ impl Sweeper {
                 false => tokio::time::timeout(HANGS, is_done).await == Ok(Ok(())),
             };
             if !ended {
-                let why = "the files of the workspace could not be read in time".to_owned();
+                let why = "the files of the workspace could not be read in time";
                 let _loop_has_ended = events.send(Event::Feed(Input::Learned {
                     request,
-                    learned: Ok(Learned::Swept(Swept {
-                        partial: Some(why),
-                        ..Swept::default()
-                    })),
+                    learned: Err(Error::new(ErrorCode::Unreadable, why)),
                 }));
             }
         });
@@ -145,7 +147,8 @@ impl Sweeper {
     }
 }
 
-/// Executes orders as they arrive. Between them, reads the files that were met.
+/// Executes orders as they arrive. Between them, completes a sweep that had no
+/// time, unless a command has begun, and reads the files that were met.
 fn serve(
     settings: &Settings,
     events: &UnboundedSender<Event>,
@@ -155,7 +158,11 @@ fn serve(
     let mut workspace = Workspace::new(settings);
     let send = |event: Event| events.send(event).is_ok();
     for order in orders {
-        let until = Instant::now() + longest();
+        let most = match order.sweep {
+            Sweep::Named(_) => REST,
+            Sweep::Between(_) | Sweep::InWindow => longest(),
+        };
+        let until = Instant::now() + most;
         let (swept, met) = workspace.look(&order.sweep, until);
         waiting.fetch_sub(1, Ordering::SeqCst);
         let mut there = met.is_empty() || send(Event::Met(met));
@@ -174,14 +181,27 @@ fn serve(
             there = send(Event::Met(workspace.read_on(FEW)));
             read += FEW;
         }
-        if let Some(request) = order.request {
-            let learned = Ok(Learned::Swept(swept));
-            there &= send(Event::Feed(Input::Learned { request, learned }));
-        }
+        there &= send(Event::Feed(match order.request {
+            Some(request) => Input::Learned {
+                request,
+                learned: Ok(Learned::Swept(swept)),
+            },
+            None => Input::Swept(swept),
+        }));
         let _nobody_waits = order.done.send(());
         // The command runs meanwhile. A file that it changes before it was read
         // here is recognised by its stat.
-        while there && waiting.load(Ordering::SeqCst) == 0 {
+        let is_wanted = || waiting.load(Ordering::SeqCst) > 0;
+        let begins = matches!((&order.sweep, order.request), (Sweep::Between(_), Some(_)));
+        if begins {
+            workspace.go_on_meeting(&is_wanted);
+        }
+        while there && !is_wanted() {
+            if workspace.is_behind() && !begins {
+                let (swept, met) = workspace.go_on(&is_wanted);
+                there = send(Event::Met(met)) && send(Event::Feed(Input::Swept(swept)));
+                continue;
+            }
             let met = workspace.read_on(BATCH);
             if met.is_empty() && workspace.has_read_all() {
                 break;

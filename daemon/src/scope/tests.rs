@@ -1,14 +1,19 @@
 #![allow(clippy::unwrap_used)]
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use touchmark_engine::patterns::Patterns;
+use touchmark_engine::{Sweep, Swept};
 use touchmark_proto::{BaseDirectories, Places, RelPath};
 
 use super::Settings;
+use super::index::milliseconds;
 use super::known::Workspace;
 use super::rules::Everywhere;
+use super::walk::moment;
 use crate::content::Met;
 use crate::content::{MAX_BYTES, Reader};
 use crate::system::open::trust;
@@ -62,11 +67,80 @@ fn patterns_are_limited_in_all_directories_together() {
     assert!(rules_of("d").0);
 }
 
-/// Returns the changes since the last sweep, sorted by name.
+/// Returns the changes since the last sweep.
 fn changes(workspace: &mut Workspace<'_>) -> Vec<String> {
-    let (swept, _) = workspace.sweep(true, Instant::now() + LONG);
+    names(workspace.sweep(true, &|| false).0)
+}
+
+/// Completes a sweep that had no time. Returns the changes that it finds.
+fn go_on(workspace: &mut Workspace<'_>) -> Vec<String> {
+    let (swept, _) = workspace.go_on(&|| false);
+    assert_eq!(swept.partial, None);
+    names(swept)
+}
+
+fn names(swept: Swept) -> Vec<String> {
     let changes = swept.changes.iter();
     changes.map(|file| file.path.to_string_lossy()).collect()
+}
+
+/// A sweep that always has time for a few directories only reaches all of them
+/// in the end, and what was changed in the meantime is found.
+#[test]
+fn sweeps_that_never_have_time_reach_all_directories_in_turn() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    let all: Vec<String> = (0..40).map(|number| format!("d{number}/f")).collect();
+    for name in &all {
+        fs::create_dir(root.join(name).parent().unwrap()).unwrap();
+        fs::write(root.join(name), "one").unwrap();
+    }
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    assert_eq!(changes(&mut workspace), [""; 0]);
+    let mut seen = BTreeSet::new();
+    for round in 0..20 {
+        for name in &all {
+            fs::write(root.join(name), format!("round {round}")).unwrap();
+        }
+        let asked = AtomicUsize::new(0);
+        let few = || asked.fetch_add(1, Ordering::Relaxed) > 15;
+        let (swept, _) = workspace.sweep(true, &few);
+        assert!(swept.partial.is_some(), "round {round}");
+        seen.extend(names(swept));
+    }
+    assert_eq!(seen.len(), all.len());
+    let mut rest = go_on(&mut workspace);
+    rest.dedup();
+    assert!(!rest.is_empty());
+    assert_eq!(changes(&mut workspace), [""; 0]);
+}
+
+/// A file that comes with its directory keeps its own times.
+#[test]
+fn a_file_that_was_moved_with_its_directory_was_changed_then() {
+    let world = tempfile::tempdir().unwrap();
+    let root = world.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/b/f"), "x").unwrap();
+    let settings = settings(&root);
+    let mut workspace = Workspace::new(&settings);
+    changes(&mut workspace);
+    read_all(&mut workspace);
+    let_stats_settle();
+    let before = moment();
+    fs::rename(root.join("a"), root.join("c")).unwrap();
+    let (swept, _) = workspace.sweep(true, &|| false);
+    let [gone, came] = &swept.changes[..] else {
+        panic!("{swept:?}")
+    };
+    assert_eq!(
+        (gone.changed_ms, came.from.as_ref()),
+        (None, Some(&gone.path))
+    );
+    // The clock of files goes by the system's ticks.
+    let since = milliseconds(before - 20_000_000);
+    assert!(came.changed_ms >= since, "{came:?}, since {since:?}");
 }
 
 fn read_all(workspace: &mut Workspace<'_>) -> Vec<Met> {
@@ -145,7 +219,7 @@ fn secrets_are_told_apart_and_only_so_much_is_kept_of_what_nobody_changed() {
     assert_eq!((met.len(), kept(&met)), (2, 1));
     fs::write(root.join("a.secret"), "shown").unwrap();
     fs::write(root.join("c"), "changed").unwrap();
-    let (swept, met) = workspace.sweep(true, Instant::now() + LONG);
+    let (swept, met) = workspace.sweep(true, &|| false);
     assert!(swept.changes.iter().all(|file| file.before.is_some()));
     assert_eq!((swept.changes.len(), kept(&met)), (2, 1));
 }
@@ -160,18 +234,29 @@ fn what_was_not_looked_at_in_time_is_met_later_and_never_told_as_new() {
     }
     let settings = settings(&root);
     let mut workspace = Workspace::new(&settings);
-    let (swept, _) = workspace.sweep(true, Instant::now());
+    let (swept, _) = workspace.sweep(true, &|| true);
     assert!(swept.partial.is_some());
+    go_on(&mut workspace);
     read_all(&mut workspace);
     assert_eq!(changes(&mut workspace), [""; 0]);
     fs::write(root.join("a/b/c/f"), "changed").unwrap();
-    let (swept, _) = workspace.sweep(true, Instant::now());
+    let (swept, _) = workspace.sweep(true, &|| true);
     assert!(swept.partial.is_some());
     assert_eq!(
         changes(&mut workspace),
         ["a/b/c/f"],
         "it is told by the next"
     );
+    // Also by one that is made for no command, since a command may have done
+    // it, and by one that nothing asked for.
+    fs::write(root.join("h"), "changed").unwrap();
+    workspace.sweep(true, &|| true);
+    let between = Sweep::Between(Vec::new());
+    let (swept, _) = workspace.look(&between, Instant::now() + LONG);
+    assert_eq!(names(swept), ["h"]);
+    fs::write(root.join("a/g"), "changed").unwrap();
+    workspace.sweep(false, &|| true);
+    assert_eq!(go_on(&mut workspace), ["a/g"]);
     fs::remove_dir_all(root.join("a")).unwrap();
     let mut gone = changes(&mut workspace);
     gone.sort();
@@ -191,7 +276,7 @@ fn a_directory_with_the_same_names_is_looked_at_by_its_present_rules() {
     let_stats_settle();
     let settings = settings(&root);
     let mut workspace = Workspace::new(&settings);
-    workspace.sweep(false, Instant::now() + LONG);
+    workspace.sweep(false, &|| false);
     read_all(&mut workspace);
     let_stats_settle();
     assert_eq!(changes(&mut workspace), [""; 0]);
@@ -251,7 +336,7 @@ fn what_git_vouches_for_is_not_read_and_is_known_once_it_has_changed() {
     for name in ["clean", "dirty"] {
         fs::write(root.join(name), "changed\n").unwrap();
     }
-    let (swept, met) = workspace.sweep(true, Instant::now() + LONG);
+    let (swept, met) = workspace.sweep(true, &|| false);
     let mut before: Vec<_> = swept.changes.iter().map(|file| file.before).collect();
     before.sort_by_key(|held| held.map(|held| held.size));
     let hash = |content: &str| Some(touchmark_proto::Hash::of(content.as_bytes()));

@@ -1,17 +1,18 @@
 //! A sweep of all files by their stats. A few threads each look at one
-//! directory at a time, until the time is up.
+//! directory at a time, until they are told to stop.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use touchmark_proto::{RelPath, native};
 
+use super::difference::{Difference, Part, What, compare, lose};
 use super::index::{Directory, Entry, File, Index, Kind, Known, Stat, settled};
 use super::listing::{join, list, names_known, stat_of};
 use super::repository::Tracked;
@@ -26,31 +27,13 @@ const THREADS: usize = 4;
 /// The name of a directory's ignore file.
 const RULES: &[u8] = b".gitignore";
 
-/// A file that differs from the last sweep.
-pub(super) struct Difference {
-    pub(super) path: RelPath,
-    pub(super) what: What,
-}
-
-/// How a file differs.
-pub(super) enum What {
-    /// The file is seen for the first time, and may have existed before.
-    Met(Stat),
-    /// The file is new.
-    Came(Stat),
-    /// The file's stat differs, or does not prove that the file is unchanged.
-    Changed(File, Stat),
-    /// The file was removed.
-    Gone(File),
-}
-
 /// The result of a sweep.
 #[derive(Default)]
 pub(super) struct Walked {
     pub(super) differences: Vec<Difference>,
     /// The number of files that were looked at.
     pub(super) looked: usize,
-    /// Directories that were not looked at, since the time was up.
+    /// Directories that were not looked at.
     pub(super) left: Vec<Task>,
     /// The top directories of repositories.
     pub(super) tops: HashSet<Vec<u8>>,
@@ -62,8 +45,10 @@ pub(super) struct Task {
     above: Option<Arc<Rules>>,
     /// Rules of a directory above it have changed.
     afresh: bool,
-    /// The directory did not exist at the last sweep.
-    came: bool,
+    /// The directory did not exist at the last sweep. The time is the latest at
+    /// which a new directory above it was changed, in nanoseconds since 1970; 0
+    /// without any.
+    came: Option<i64>,
     /// All files below are ignored, except those in git's index.
     ignored: bool,
 }
@@ -75,7 +60,7 @@ impl Task {
             path: Vec::new(),
             above: None,
             afresh: false,
-            came: false,
+            came: None,
             ignored: false,
         }
     }
@@ -85,10 +70,12 @@ impl Task {
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Path,
     pub(super) rules: &'a Everywhere,
-    /// When to stop.
-    pub(super) until: Instant,
-    /// The time of the last sweep, in nanoseconds since 1970.
-    pub(super) before: i64,
+    /// Whether to stop.
+    pub(super) is_over: &'a (dyn Fn() -> bool + Sync),
+    /// The time since which a window is open, in nanoseconds since 1970. If a
+    /// directory was looked into before it, the user may have changed its files
+    /// before a command did.
+    pub(super) open_since: i64,
     /// The names in git's indexes.
     pub(super) tracked: &'a Tracked<'a>,
 }
@@ -168,7 +155,7 @@ impl Walk<'_> {
             }
         }
         for (path, is_there) in gone {
-            forget(&mut left, path, is_there, &mut walked.differences);
+            self.forget(&mut left, path, is_there, &mut walked.differences);
         }
         // Directories that were not looked into keep their entries.
         index.extend(left);
@@ -185,7 +172,7 @@ impl Walk<'_> {
         let mut part = Part::default();
         let mut locked = queue.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if Instant::now() >= self.until {
+            if (self.is_over)() {
                 bell.notify_all();
                 return part;
             }
@@ -203,7 +190,16 @@ impl Walk<'_> {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .remove(&task.path);
+            let first = part.differences.len();
+            let may_have_changed = known
+                .as_ref()
+                .is_some_and(|known| self.may_have_changed(known));
             let looked = self.look(device, &task, known, &mut part);
+            if may_have_changed {
+                part.differences[first..]
+                    .iter_mut()
+                    .for_each(Difference::forget);
+            }
             part.gone.extend(looked.gone);
             if let Some(directory) = looked.directory {
                 part.directories.push((task.path, directory));
@@ -215,6 +211,12 @@ impl Walk<'_> {
                 bell.notify_all();
             }
         }
+    }
+
+    /// Returns whether the user may have changed files of a directory after the
+    /// last look into it and before a command could.
+    fn may_have_changed(&self, known: &Directory) -> bool {
+        known.looked < self.open_since
     }
 
     /// Looks into one directory.
@@ -255,6 +257,7 @@ impl Walk<'_> {
                 return looked;
             }
         };
+        let came = task.came.map(|above| above.max(stamp.1));
         let known = match known {
             Some(known) if known.stamp == Some(stamp) && self.is_as_before(task) => {
                 match self.look_again(&handle, task, known, part) {
@@ -297,6 +300,7 @@ impl Walk<'_> {
             },
         };
         let mut entries = Vec::with_capacity(names.len());
+        let last = known.as_ref().map_or(0, |known| known.looked);
         let mut was = known.map_or_else(Vec::new, |known| known.entries);
         was.reverse();
         let now = moment();
@@ -345,12 +349,12 @@ impl Walk<'_> {
                 if let Some(Entry::File(file)) = old {
                     part.gone_file(path.clone(), file);
                 }
-                let came = task.came
-                    || is_known
-                        && !matches!(
-                            old,
-                            Some(Entry::Directory { .. } | Entry::Passed(Kind::Directory))
-                        );
+                let is_new = is_known
+                    && !matches!(
+                        old,
+                        Some(Entry::Directory { .. } | Entry::Passed(Kind::Directory))
+                    );
+                let came = came.or(is_new.then_some(0));
                 looked.below.push(Task {
                     path: path.as_bytes().to_vec(),
                     above: Some(Arc::clone(&rules)),
@@ -390,7 +394,7 @@ impl Walk<'_> {
             part.looked += 1;
             let file = match old {
                 Some(Entry::File(mut file)) => {
-                    self.compare(&task.path, &name, &mut file, stat, part);
+                    compare(&task.path, &name, (&mut file, last), stat, part);
                     file.ignored = rank == Rank::Ignored;
                     file
                 }
@@ -398,12 +402,15 @@ impl Walk<'_> {
                     // A file that was ignored until now may be old.
                     let met = match old {
                         Some(Entry::Passed(was)) => was == kind,
-                        _ => !task.came && !is_known,
+                        _ => came.is_none() && !is_known,
                     };
                     let what = if met {
                         What::Met(stat)
                     } else {
-                        What::Came(stat)
+                        What::Came(
+                            stat,
+                            came.map_or(stat.changed, |came| came.max(stat.changed)),
+                        )
                     };
                     part.differences.push(Difference { path, what });
                     File {
@@ -421,6 +428,7 @@ impl Walk<'_> {
         looked.directory = Some(Directory {
             stamp: settled(stamp, now).then_some(stamp),
             rules,
+            looked: now,
             rules_from,
             is_top,
             entries,
@@ -431,7 +439,7 @@ impl Walk<'_> {
     /// Returns whether the rules above a directory and git's indexes are those
     /// of the last sweep, and the directory is not ignored.
     fn is_as_before(&self, task: &Task) -> bool {
-        !task.afresh && !task.came && !task.ignored && !self.tracked.have_changed
+        !task.afresh && task.came.is_none() && !task.ignored && !self.tracked.have_changed
     }
 
     /// Looks into a directory that has the same names as at the last sweep. Most
@@ -447,7 +455,7 @@ impl Walk<'_> {
         if known.rules_from != rules_of(handle, known.has(RULES)) {
             return Err(Box::new(known));
         }
-        let now = moment();
+        let (now, last) = (moment(), known.looked);
         let mut below = Vec::new();
         known.entries.retain_mut(|(name, entry)| match entry {
             Entry::Passed(_) => true,
@@ -457,7 +465,7 @@ impl Walk<'_> {
                         path: path.as_bytes().to_vec(),
                         above: Some(Arc::clone(&known.rules)),
                         afresh: false,
-                        came: false,
+                        came: None,
                         ignored: *ignored,
                     });
                 }
@@ -466,7 +474,7 @@ impl Walk<'_> {
             Entry::File(file) => match stat_of(handle, name) {
                 Ok(Some(stat)) => {
                     part.looked += 1;
-                    self.compare(&task.path, name, file, stat, part);
+                    compare(&task.path, name, (file, last), stat, part);
                     true
                 }
                 Ok(None) => {
@@ -482,23 +490,12 @@ impl Walk<'_> {
             },
         });
         known.stamp = known.stamp.filter(|stamp| settled(*stamp, now));
+        known.looked = now;
         Ok(Looked {
             directory: Some(known),
             below,
             gone: Vec::new(),
         })
-    }
-
-    /// Updates a file's stat. Records a difference if the file is not proved to
-    /// be unchanged.
-    fn compare(&self, above: &[u8], name: &[u8], file: &mut File, stat: Stat, part: &mut Part) {
-        if (file.stat != stat || !file.stat.is_settled(self.before))
-            && let Ok(path) = join(above, name)
-        {
-            let what = What::Changed(*file, stat);
-            part.differences.push(Difference { path, what });
-        }
-        file.stat = stat;
     }
 
     /// Records that a name was removed.
@@ -526,6 +523,34 @@ impl Walk<'_> {
         }
     }
 
+    /// Removes a directory and all below it from the index. With `is_there` they
+    /// still exist and are only not looked at any more; otherwise their files are
+    /// reported as removed.
+    fn forget(
+        &self,
+        index: &mut Index,
+        path: Vec<u8>,
+        is_there: bool,
+        differences: &mut Vec<Difference>,
+    ) {
+        let Some(directory) = index.remove(&path) else {
+            return;
+        };
+        for (name, entry) in &directory.entries {
+            if let (Entry::Directory { .. }, Ok(below)) = (entry, join(&path, name)) {
+                self.forget(index, below.as_bytes().to_vec(), is_there, differences);
+            }
+        }
+        if !is_there {
+            let first = differences.len();
+            let may_have_changed = self.may_have_changed(&directory);
+            lose(&path, directory, differences);
+            if may_have_changed {
+                differences[first..].iter_mut().for_each(Difference::forget);
+            }
+        }
+    }
+
     fn place(&self, path: &[u8]) -> PathBuf {
         match path {
             [] => self.root.to_owned(),
@@ -539,53 +564,4 @@ fn rules_of(handle: &OwnedFd, exists: bool) -> Option<Stat> {
     exists
         .then(|| stat_of(handle, RULES).ok().flatten())
         .flatten()
-}
-
-/// What one thread has found.
-#[derive(Default)]
-struct Part {
-    differences: Vec<Difference>,
-    directories: Vec<(Vec<u8>, Directory)>,
-    gone: Vec<(Vec<u8>, bool)>,
-    looked: usize,
-}
-
-impl Part {
-    fn gone_file(&mut self, path: RelPath, file: File) {
-        let what = What::Gone(file);
-        self.differences.push(Difference { path, what });
-    }
-
-    fn gone(&mut self, above: &[u8], name: &[u8], file: File) {
-        if let Ok(path) = join(above, name) {
-            self.gone_file(path, file);
-        }
-    }
-}
-
-/// Removes a directory and all below it from the index. With `is_there` they
-/// still exist and are only not looked at any more; otherwise their files are
-/// reported as removed.
-fn forget(index: &mut Index, path: Vec<u8>, is_there: bool, differences: &mut Vec<Difference>) {
-    let Some(directory) = index.remove(&path) else {
-        return;
-    };
-    for (name, entry) in &directory.entries {
-        if let (Entry::Directory { .. }, Ok(below)) = (entry, join(&path, name)) {
-            forget(index, below.as_bytes().to_vec(), is_there, differences);
-        }
-    }
-    if !is_there {
-        lose(&path, directory, differences);
-    }
-}
-
-/// Reports all files of a directory as removed.
-fn lose(path: &[u8], directory: Directory, differences: &mut Vec<Difference>) {
-    for (name, entry) in directory.entries {
-        if let (Entry::File(file), Ok(path)) = (entry, join(path, &name)) {
-            let what = What::Gone(file);
-            differences.push(Difference { path, what });
-        }
-    }
 }

@@ -47,7 +47,7 @@ impl Engine {
             }
             Ask::EndCommand(command) => {
                 self.core.settle_for(&Scope::Everything);
-                if self.core.end_in_time(command, &pending) {
+                if self.core.end_in_time(request, command, &pending) {
                     return true;
                 }
                 Err(Stop::Learn(self.core.sweep()).into())
@@ -173,7 +173,7 @@ impl Engine {
         // Changes that a look at the workspace found are recorded, whatever
         // happens to the request.
         if let Ok(Learned::Swept(swept)) = &learned {
-            self.core.swept(&swept.changes);
+            self.core.swept(Some(request), swept);
         }
         self.core.requests.learned(request, learned);
     }

@@ -11,7 +11,6 @@ use crate::ledger::record::Held;
 use crate::parts::Core;
 use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::requests::table::{Use, row};
-use crate::view::View;
 
 impl Core {
     /// Records what happened to the files that a request begins to track, up to
@@ -41,21 +40,22 @@ impl Core {
                 });
             }
         }
-        self.swept(&changes);
+        self.swept_files(&changes);
     }
-}
 
-impl View<'_> {
     /// `sync`: answers once everything before it is recorded. A file that a
-    /// command wrote is looked at, unless a command runs: the look at its end
-    /// finds the change then.
-    pub(crate) fn sync(self, pending: &Pending) -> Answered {
-        let files = self.state.command_files();
-        if !files.is_empty() && !self.state.covers_untracked() && pending.learned.is_none() {
+    /// command wrote is looked at, and a look that is not complete goes on, unless a
+    /// command runs: the look at its end does that then.
+    pub(crate) fn sync(&self, pending: &Pending) -> Answered {
+        let state = &self.base.state;
+        let files = state.command_files();
+        let is_behind = self.writers.late_windows.is_behind();
+        let asks = (is_behind || !files.is_empty()) && !state.covers_untracked();
+        if asks && pending.learned.is_none() {
             return Err(Stop::Learn(Question::Sweep(Sweep::Named(files))).into());
         }
         done(Reply::Sync(Synced {
-            clock: self.state.clock(self.state.n),
+            clock: state.clock(state.n),
             pending: pending.late(),
         }))
     }

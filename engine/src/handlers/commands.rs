@@ -5,7 +5,9 @@ use touchmark_proto::commands::{
     CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows, CommandScope,
 };
 use touchmark_proto::events::Happening;
-use touchmark_proto::{ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, SessionId};
+use touchmark_proto::{
+    ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, RequestId, SessionId,
+};
 
 use super::sessions::split;
 use crate::attribution::Decision;
@@ -14,6 +16,7 @@ use crate::globs::{Cover, Globs};
 use crate::input::Learned;
 use crate::ledger::record::{CommandFact, Fact};
 use crate::ledger::wire_names::{command_name, command_number};
+use crate::observe::LateWindow;
 use crate::parts::Core;
 use crate::requests::limits::not_too_long;
 use crate::requests::pending::{Answered, Ask, Pending, Stop, done};
@@ -31,21 +34,25 @@ const LISTED: u32 = 100;
 
 /// What a look at the whole workspace found about a window.
 #[derive(Default)]
-struct WindowSwept {
+pub(super) struct WindowSwept {
     branch: Option<String>,
     partial: Option<String>,
+    /// The request that ordered the look, if the look has not returned.
+    awaits: Option<RequestId>,
 }
 
 impl WindowSwept {
-    fn of(pending: &Pending) -> Self {
+    pub(super) fn of(request: RequestId, pending: &Pending) -> Self {
         match &pending.learned {
             Some(Ok(Learned::Swept(swept))) => Self {
                 branch: swept.branch.clone(),
                 partial: swept.partial.clone(),
+                awaits: None,
             },
             Some(Err(error)) => Self {
                 branch: None,
                 partial: Some(error.message.clone()),
+                awaits: Some(request),
             },
             _ => Self::default(),
         }
@@ -55,7 +62,12 @@ impl WindowSwept {
 impl Core {
     /// Opens a command window. What was written earlier is recorded before the
     /// fence, and so before the window (ATTR-16).
-    pub(crate) fn command_begin(&mut self, pending: &Pending, ask: &CommandBegin) -> Answered {
+    pub(crate) fn command_begin(
+        &mut self,
+        request: RequestId,
+        pending: &Pending,
+        ask: &CommandBegin,
+    ) -> Answered {
         not_too_long(&[("callId", ask.call_id.as_ref())])?;
         self.base.view().may_open_window(&ask.session)?;
         let globs = match Globs::requested(
@@ -70,10 +82,12 @@ impl Core {
         if workspace && pending.learned.is_none() {
             return Err(Stop::Learn(self.sweep()).into());
         }
-        let WindowSwept { branch, partial } = WindowSwept::of(pending);
-        if workspace && !self.base.state.covers_untracked() {
+        let WindowSwept {
+            branch, partial, ..
+        } = WindowSwept::of(request, pending);
+        if workspace {
             // What was saved before has been looked at.
-            self.writers.saved_untracked.clear();
+            self.forget_saves();
         }
         self.base.ensure_session(&ask.session);
         let command = self.base.state.commands_begun + 1;
@@ -103,6 +117,10 @@ impl Core {
             branch,
         }));
         self.base.timers.insert((deadline, Timer::Command(command)));
+        if partial.is_some() {
+            let now = self.base.now;
+            self.writers.command_starts.insert(command, now);
+        }
         if let Some(pid) = ask.pid {
             self.base.out.push(Effect::AwaitProcess(pid));
         }
@@ -115,7 +133,12 @@ impl Core {
 
     /// Ends a command window and reports what the command did to files that the
     /// session tracks. `modified/take` does not report that again (MOD-1).
-    pub(crate) fn command_end(&mut self, pending: &Pending, ask: &CommandEnd) -> Answered {
+    pub(crate) fn command_end(
+        &mut self,
+        request: RequestId,
+        pending: &Pending,
+        ask: &CommandEnd,
+    ) -> Answered {
         let command = match (&ask.command, &ask.session) {
             (Some(name), _) => command_number(name)
                 .filter(|command| self.base.state.commands.contains_key(command)),
@@ -142,8 +165,8 @@ impl Core {
         }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
-        let WindowSwept { branch, partial } = WindowSwept::of(pending);
-        self.close_command(command, ask.exit, branch);
+        let swept = WindowSwept::of(request, pending);
+        self.close_command(command, ask.exit, &swept);
         // What the command did in other windows of the session that are still
         // open is reported here as well, since those may stay open for a long
         // time.
@@ -171,7 +194,7 @@ impl Core {
                     .state
                     .past_command(command)
                     .map(|past| self.base.state.command_row(past)),
-                partial,
+                partial: swept.partial,
             }),
             lines,
             previews: Vec::new(),
@@ -192,25 +215,34 @@ impl Core {
 
     /// Ends a window whose deadline has passed or whose process has ended.
     /// Returns `false` if the shell first has to look at what was done in it.
-    pub(crate) fn end_in_time(&mut self, command: u64, pending: &Pending) -> bool {
+    pub(crate) fn end_in_time(
+        &mut self,
+        request: RequestId,
+        command: u64,
+        pending: &Pending,
+    ) -> bool {
         let open = self.base.state.commands.get(&command);
         if open.is_some_and(|open| open.fact.workspace) && pending.learned.is_none() {
             return false;
         }
-        self.close_command(command, None, WindowSwept::of(pending).branch);
+        self.close_command(command, None, &WindowSwept::of(request, pending));
         true
     }
 
-    /// Ends a window, if it is open.
-    pub(crate) fn end_command(&mut self, command: u64) {
-        self.close_command(command, None, None);
-    }
-
-    fn close_command(&mut self, command: u64, exit: Option<i32>, branch: Option<String>) {
+    /// Ends a window, if it is open. `swept`: the look that was made for it.
+    pub(super) fn close_command(&mut self, command: u64, exit: Option<i32>, swept: &WindowSwept) {
         let Some(open) = self.base.state.commands.get(&command) else {
             return;
         };
         let (session, deadline) = (open.fact.session.clone(), open.fact.deadline);
+        if swept.partial.is_some() {
+            self.writers.late_windows.add(LateWindow {
+                window: open.clone(),
+                began: self.writers.command_starts.get(&command).copied(),
+                ended: self.base.now,
+                awaits: swept.awaits,
+            });
+        }
         let beside: Vec<u64> = self
             .base
             .state
@@ -223,15 +255,13 @@ impl Core {
             command,
             session,
             exit,
-            branch,
+            branch: swept.branch.clone(),
         });
         if let Some(past) = self.base.state.past_command(command) {
             let command = self.base.state.command_row(past);
             self.base.publish(Happening::Command { command }, None);
         }
-        if !self.base.state.covers_untracked() {
-            self.writers.saved_untracked.clear();
-        }
+        self.forget_saves();
         self.writers.commands_beside.remove(&command);
         self.writers.command_starts.remove(&command);
         self.writers
@@ -255,7 +285,7 @@ impl Core {
         let (session, cover) = (open.fact.session.clone(), open.cover.clone());
         let beside = self.writers.commands_beside.get(&command).copied();
         let since = beside.unwrap_or_default().max(open.n);
-        self.end_command(command);
+        self.close_command(command, None, &WindowSwept::default());
         self.withdraw_claims(command, &session, &cover, since, None);
     }
 

@@ -7,8 +7,9 @@ use touchmark_proto::sessions::{
     Evicted, SessionClose, SessionCompacted, SessionList, SessionOpen, SessionOpened, SessionRow,
     SessionRows, SessionTruncated,
 };
-use touchmark_proto::{Change, Reply, SessionId};
+use touchmark_proto::{Change, Reply, RequestId, SessionId};
 
+use super::commands::WindowSwept;
 use crate::base::Base;
 use crate::effect::Answer;
 use crate::ledger::record::Fact;
@@ -30,23 +31,29 @@ impl Core {
             from: from.clone(),
         });
         if over {
-            self.close_session(from, false);
+            self.close_session(from, false, &WindowSwept::default());
         }
     }
 
     /// Answers `session/close`. If a command of the session runs, the shell
     /// first looks at what it has done.
-    pub(crate) fn session_close(&mut self, pending: &Pending, ask: &SessionClose) -> Answered {
+    pub(crate) fn session_close(
+        &mut self,
+        request: RequestId,
+        pending: &Pending,
+        ask: &SessionClose,
+    ) -> Answered {
         let mut open = self.base.state.commands.values();
         let runs = open.any(|window| window.fact.workspace && window.fact.session == ask.session);
         if runs && pending.learned.is_none() {
             return Err(Stop::Learn(self.sweep()).into());
         }
-        self.close_session(&ask.session, ask.forget);
+        let swept = WindowSwept::of(request, pending);
+        self.close_session(&ask.session, ask.forget, &swept);
         done(Reply::SessionClose(Done {}))
     }
 
-    fn close_session(&mut self, session: &SessionId, forget: bool) {
+    fn close_session(&mut self, session: &SessionId, forget: bool, swept: &WindowSwept) {
         let Some(known) = self.base.state.sessions.get(session) else {
             return;
         };
@@ -71,7 +78,7 @@ impl Core {
             .map(|command| command.fact.command)
             .collect();
         for command in commands {
-            self.end_command(command);
+            self.close_command(command, None, swept);
         }
         if was_open {
             self.base.record(Fact::SessionClosed {

@@ -338,10 +338,14 @@ impl State {
     /// Returns the open command windows that cover a path, the one opened last
     /// first.
     pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
-        self.commands.values().rev().filter(move |command| {
-            let mut names = self.names.others_of(path).chain([path]);
-            names.any(|name| command.cover.covers(name))
-        })
+        let open = self.commands.values().rev();
+        open.filter(move |command| self.covers(command, path))
+    }
+
+    /// Returns whether a command window covers a path under one of its names.
+    pub fn covers(&self, command: &Command, path: &RelPath) -> bool {
+        let mut names = self.names.others_of(path).chain([path]);
+        names.any(|name| command.cover.covers(name))
     }
 
     /// Returns whether a window that covers untracked files is open (SCOPE-1).

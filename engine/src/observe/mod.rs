@@ -2,11 +2,14 @@
 
 mod flags;
 mod held_back;
+mod late_windows;
 mod names;
 mod same_file;
 mod settle;
 mod swept;
 mod versions;
+
+pub(crate) use late_windows::{LateWindow, LateWindows};
 
 use touchmark_proto::events::EditPhase;
 use touchmark_proto::{Evidence, Hash, RelPath};

@@ -1,15 +1,16 @@
 //! Records what commands did to untracked files (SCOPE-1). It goes to the log,
 //! not to the state: untracked files cost neither watches nor memory.
 
-use touchmark_proto::{Hash, Millis, RelPath, SessionId, VersionKind};
+use touchmark_proto::{Hash, Millis, RelPath, RequestId, SessionId, VersionKind};
 
 use crate::attribution::Decision;
 use crate::base::Base;
-use crate::input::SweptFile;
+use crate::input::{Swept, SweptFile};
 use crate::ledger::fold::kind_between;
 use crate::ledger::recall::{VersionMarks, version_of};
 use crate::ledger::record::{Fact, Held, VersionFact};
 use crate::ledger::state::Command;
+use crate::observe::LateWindow;
 use crate::parts::Core;
 use touchmark_proto::events::Happening;
 
@@ -19,6 +20,20 @@ const SLACK: Millis = 50;
 
 /// The maximum number of saves that are remembered while windows are open.
 const SAVES: usize = 1_024;
+
+/// Returns whether a file may have been changed at or after a moment, by its own
+/// time of change. `None` for no time and for no moment.
+fn is_after(changed: Option<Millis>, moment: Option<Millis>) -> bool {
+    moment.is_none_or(|moment| changed.is_none_or(|at| at + SLACK >= moment))
+}
+
+impl LateWindow {
+    /// Returns whether a file may have been changed in the window, by its own
+    /// time of change.
+    fn had(&self, changed: Option<Millis>) -> bool {
+        is_after(changed, self.began) && changed.is_none_or(|at| at <= self.ended + SLACK)
+    }
+}
 
 impl Core {
     /// Remembers that an editor has saved an untracked file, if a window that
@@ -31,8 +46,28 @@ impl Core {
         }
     }
 
-    /// Records the changes that a look at the workspace found.
-    pub(crate) fn swept(&mut self, changes: &[SweptFile]) {
+    /// Forgets what editors saved, once nothing that is looked at later can be
+    /// one of these contents.
+    pub(crate) fn forget_saves(&mut self) {
+        if !self.base.state.covers_untracked() && self.writers.late_windows.is_empty() {
+            self.writers.saved_untracked.clear();
+        }
+    }
+
+    /// Records what a look at the workspace found. `request`: the one that
+    /// ordered it, if any did.
+    pub(crate) fn swept(&mut self, request: Option<RequestId>, swept: &Swept) {
+        self.swept_files(&swept.changes);
+        let was_late = !self.writers.late_windows.is_empty();
+        let is_complete = swept.partial.is_none();
+        self.writers.late_windows.looked(request, is_complete);
+        if was_late {
+            self.forget_saves();
+        }
+    }
+
+    /// Records changes of files that nothing watches.
+    pub(crate) fn swept_files(&mut self, changes: &[SweptFile]) {
         for change in changes {
             self.swept_file(change);
         }
@@ -55,8 +90,11 @@ impl Core {
         let by = self.swept_by(change);
         let continues = by.is_none();
         let (command, decision, before) = match (by, known) {
-            (Some((command, decision)), _) => (command, decision, change.before),
-            (None, Some(known)) if known.hash != change.after.hash => {
+            // The look before the window opened has confirmed what is recorded.
+            (Some((command, decision)), known) => (command, decision, change.before.or(known)),
+            // While a window is open, the next look after it tells what is not
+            // its command's.
+            (None, Some(known)) if known.hash != change.after.hash && !self.is_covered(path) => {
                 (None, self.without_window(change), Some(known))
             }
             (None, _) => return,
@@ -119,27 +157,32 @@ impl Core {
     /// Returns who changed an untracked file, and in which command, or `None`
     /// if no window covers it. A covering window was open the whole time since
     /// the last look, since the workspace is looked at whenever a window opens
-    /// or ends.
+    /// or ends. If such a look was not complete, the file's own time of change
+    /// says which windows were open (SCOPE-5).
     fn swept_by(&self, change: &SweptFile) -> Option<(Option<u64>, Decision)> {
         let SweptFile { path, after, .. } = change;
         // Between the announcement and the start of a command, a person may
         // have been asked for minutes (ATTR-6).
         let had_begun = |command: u64| {
             let began = self.writers.command_starts.get(&command);
-            let changed = change.changed_ms;
-            began.is_none_or(|began| changed.is_none_or(|at| at + SLACK >= *began))
+            is_after(change.changed_ms, began.copied())
         };
-        let windows = || {
-            let covering = self.base.state.windows_on(path);
-            covering.filter(|window| window.fact.workspace && had_begun(window.fact.command))
-        };
-        let newest: &Command = windows().next()?;
+        let open = self.base.state.windows_on(path);
+        let open = open.filter(|window| window.fact.workspace && had_begun(window.fact.command));
+        let ended = self.writers.late_windows.newest_first();
+        let ended = ended.filter(|late| late.had(change.changed_ms));
+        let ended = ended.map(|late| &late.window);
+        let ended = ended.filter(|window| self.base.state.covers(window, path));
+        // A window that ended is older than most that are open.
+        let mut windows: Vec<&Command> = open.chain(ended).collect();
+        windows.sort_by_key(|window| std::cmp::Reverse(window.n));
+        let newest = windows.first()?;
         // An editor reported this content since the window opened (ATTR-2).
         if self.is_saved(path, after) {
             return Some((None, Decision::by_editor()));
         }
         let mut sessions: Vec<SessionId> = Vec::new();
-        for window in windows() {
+        for window in &windows {
             if !sessions.contains(&window.fact.session) {
                 sessions.push(window.fact.session.clone());
             }
@@ -155,6 +198,12 @@ impl Core {
             true => Decision::by_editor(),
             false => Decision::in_windows_of(Vec::new()),
         }
+    }
+
+    /// Returns whether a window is open that covers an untracked file.
+    pub(crate) fn is_covered(&self, path: &RelPath) -> bool {
+        let mut windows = self.base.state.windows_on(path);
+        windows.any(|window| window.fact.workspace)
     }
 
     /// Returns whether an editor has reported a content of an untracked file.

@@ -176,7 +176,7 @@ macro_rules! table {
             }
             engine {
                 Sync:             Query,   Names [],        Names [],     fenced(Everything)
-                    => core.base.view().sync(pending);
+                    => core.sync(pending);
                 Stats:            Query,   Asks [session], Names [],     at_once
                     => core.base.stats(&ask);
                 Audit:            Query,   Names [],        Names [],     fenced(Everything)
@@ -186,7 +186,7 @@ macro_rules! table {
                     => core.base.session_open(pending, &ask);
                 // This ends command windows, whose commands may have written anywhere.
                 SessionClose:     Changes, Names [session], Names [],     fenced(Everything)
-                    => core.session_close(pending, &ask);
+                    => core.session_close(request, pending, &ask);
                 SessionList:      Query,   Names [],        Names [],     at_once
                     => core.base.view().session_list(&ask);
                 SessionCompacted: Changes, Knows [session], Names [keep], at_once
@@ -259,9 +259,9 @@ macro_rules! table {
                     => core.editor_did_save(pending, &ask);
 
                 CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)
-                    => core.command_begin(pending, &ask);
+                    => core.command_begin(request, pending, &ask);
                 CommandEnd:       Changes, Names [session], Names [],     fenced(Everything)
-                    => core.command_end(pending, &ask);
+                    => core.command_end(request, pending, &ask);
                 CommandList:      Query,   Asks [session], Names [],     at_once
                     => core.base.view().command_list(&ask);
 

@@ -28,6 +28,8 @@ pub(crate) struct Disk {
     looks: Vec<String>,
     /// The changes of untracked files that the next look at the workspace finds.
     swept: Vec<SweptFile>,
+    /// Whether looks at the workspace are cut short.
+    cut: bool,
     /// Two names that change places after each read; `None` for none.
     restless: Option<(RelPath, RelPath)>,
 }
@@ -79,11 +81,17 @@ impl Disk {
     /// Answers a question for the engine.
     pub(crate) fn learned(&mut self, question: Question) -> Result<Learned, Error> {
         match question {
-            Question::Sweep(_) => Ok(Learned::Swept(Swept {
-                changes: std::mem::take(&mut self.swept),
-                ..Swept::default()
-            })),
+            Question::Sweep(_) => Ok(Learned::Swept(self.look())),
             _ => Err(Error::invalid("not in these stories")),
+        }
+    }
+
+    /// Looks at the workspace.
+    fn look(&mut self) -> Swept {
+        Swept {
+            changes: std::mem::take(&mut self.swept),
+            partial: self.cut.then(|| "cut short".into()),
+            ..Swept::default()
         }
     }
 
@@ -161,6 +169,12 @@ impl Stage {
                 changed_ms: Some(changed.parse().unwrap()),
                 by_git: false,
             }),
+            ["cut", "looks", "short"] => self.disk.cut = true,
+            ["looks", "go", "on"] => {
+                self.disk.cut = false;
+                let swept = self.disk.look();
+                self.feed(Input::Swept(swept));
+            }
             ["settled"] => self.disk.settled = true,
             ["comparisons", "stall"] => self.disk.slow = true,
             ["snapshot"] => {

@@ -4,9 +4,9 @@ use rustix::io::Errno;
 use touchmark_engine::{Held, SweptFile};
 use touchmark_proto::{RelPath, native};
 
-use super::{Entry, Known, Workspace, content};
+use super::{Entry, Known, Workspace, content, split};
 use crate::content::Met;
-use crate::scope::index::Stat;
+use crate::scope::index::{Stat, milliseconds};
 
 impl Workspace<'_> {
     /// Returns which of some files have another content than the recorded one,
@@ -29,9 +29,12 @@ impl Workspace<'_> {
                         continue;
                     };
                     self.record(path, &content, &mut met);
-                    (content.held, content.stat.changed_ms())
+                    (content.held, milliseconds(content.stat.changed))
                 }
-                Err(Errno::NOENT | Errno::NOTDIR) if !recorded.is_link() => (Held::ABSENT, None),
+                Err(Errno::NOENT | Errno::NOTDIR) if !recorded.is_link() => {
+                    self.remove(path);
+                    (Held::ABSENT, None)
+                }
                 Err(_) => continue,
             };
             if after.hash != recorded.hash {
@@ -50,7 +53,10 @@ impl Workspace<'_> {
 
     /// Returns whether the last sweep's record proves that a file has a content.
     fn still_has(&mut self, path: &RelPath, stat: &Stat, recorded: &Held) -> bool {
-        let looked = self.looked;
+        let looked = self
+            .index
+            .get(split(path).0)
+            .map_or(0, |above| above.looked);
         self.file(path).is_some_and(|file| {
             matches!(file.known, Known::Held(held) if held.hash == recorded.hash)
                 && file.stat == *stat
