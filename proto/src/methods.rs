@@ -124,6 +124,17 @@ macro_rules! methods {
                 match self { $(Self::$method(_) => <$method as Method>::ERRORS,)* }
             }
 
+            /// Returns the id of a process that the request names, to replace
+            /// it; `None` if it has none. The id is the client's.
+            pub fn process_mut(&mut self) -> Option<&mut Option<u32>> {
+                match self {
+                    Self::CommandBegin(ask) => Some(&mut ask.pid),
+                    Self::SessionOpen(ask) => Some(&mut ask.pid),
+                    Self::TaskSave(ask) => Some(&mut ask.task.pid),
+                    _ => None,
+                }
+            }
+
             /// Reads the parameters of a method from JSON. Fields that are
             /// `null` must have been removed before, since absent and `null`
             /// mean the same.

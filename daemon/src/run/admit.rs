@@ -78,14 +78,12 @@ impl Daemon {
     /// Replaces the id of a process that a client names by this daemon's id for
     /// that process. In a container, a process has another id.
     fn number_processes(&self, connection: ConnectionId, ask: &mut Request) {
-        let named = match ask {
-            Request::CommandBegin(ask) => &mut ask.pid,
-            Request::SessionOpen(ask) => &mut ask.pid,
-            Request::TaskSave(ask) => &mut ask.task.pid,
-            _ => return,
-        };
+        let named = ask.process_mut();
         // The daemon's own requests have no peer.
-        if let (Some(pid), Some(peer)) = (*named, self.clients.peers.get(&connection)) {
+        let peer = self.clients.peers.get(&connection);
+        if let (Some(named), Some(peer)) = (named, peer)
+            && let Some(pid) = *named
+        {
             *named = peer.process().and_then(|peer| proc::known_as(pid, peer));
         }
     }

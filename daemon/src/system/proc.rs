@@ -193,9 +193,9 @@ pub(crate) fn umask(pid: u32) -> Option<Umask> {
     u32::from_str_radix(mask.trim(), 8).ok().map(Umask)
 }
 
-/// Returns the id of the process that another process, `to`, knows as `pid`.
-/// `None` if there is none, or if the namespace of `to` cannot be told. If `to`
-/// has ended, it was in this namespace.
+/// Returns the id of the process that has the id `pid` in the namespace of
+/// another process, `to`. `None` if there is none, or if that namespace cannot
+/// be told. If `to` has ended, it was in this namespace.
 pub(crate) fn known_as(pid: u32, to: u32) -> Option<u32> {
     let namespace = |pid: u32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
     let depth = ids(to).map_or(1, |ids| ids.len());
