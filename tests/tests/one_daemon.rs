@@ -316,6 +316,7 @@ fn attr6_a_process_in_a_container_is_named_by_the_id_that_it_has_there() {
         .unwrap();
     let mut lines = BufReader::new(container.stdout.take().unwrap()).lines();
     let Some(id) = lines.next() else {
+        container.wait().unwrap();
         return parts::not_tested("a process in a container: unshare --pid");
     };
     let id: u32 = id.unwrap().parse().unwrap();

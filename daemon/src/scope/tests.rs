@@ -131,9 +131,8 @@ fn a_file_that_was_moved_with_its_directory_was_changed_then() {
     let before = moment();
     fs::rename(root.join("a"), root.join("c")).unwrap();
     let (swept, _) = workspace.sweep(true, &|| false);
-    let [gone, came] = &swept.changes[..] else {
-        panic!("{swept:?}")
-    };
+    assert_eq!(swept.changes.len(), 2, "{swept:?}");
+    let (gone, came) = (&swept.changes[0], &swept.changes[1]);
     assert_eq!(
         (gone.changed_ms, came.from.as_ref()),
         (None, Some(&gone.path))

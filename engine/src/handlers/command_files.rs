@@ -44,8 +44,8 @@ impl Core {
     }
 
     /// `sync`: answers once everything before it is recorded. A file that a
-    /// command wrote is looked at, and a look that is not complete goes on, unless a
-    /// command runs: the look at its end does that then.
+    /// command wrote is looked at, and a look that is not complete goes on,
+    /// unless a command runs: the look at its end does that then.
     pub(crate) fn sync(&self, pending: &Pending) -> Answered {
         let state = &self.base.state;
         let files = state.command_files();

@@ -235,7 +235,7 @@ impl Core {
             return;
         };
         let (session, deadline) = (open.fact.session.clone(), open.fact.deadline);
-        if swept.partial.is_some() {
+        if open.fact.workspace && swept.partial.is_some() {
             self.writers.late_windows.add(LateWindow {
                 window: open.clone(),
                 began: self.writers.command_starts.get(&command).copied(),

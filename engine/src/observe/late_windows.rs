@@ -11,7 +11,6 @@ const MOST: usize = 256;
 /// Ended windows whose commands' changes are not all recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LateWindows {
-    /// The one that ended last is the last.
     windows: Vec<LateWindow>,
     /// Whether the last look at the workspace is not complete.
     is_behind: bool,
@@ -39,9 +38,8 @@ impl LateWindows {
         self.windows.push(window);
     }
 
-    /// Returns the windows, the one that ended last first.
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &LateWindow> {
-        self.windows.iter().rev()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &LateWindow> {
+        self.windows.iter()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -169,11 +169,13 @@ impl Core {
         };
         let open = self.base.state.windows_on(path);
         let open = open.filter(|window| window.fact.workspace && had_begun(window.fact.command));
-        let ended = self.writers.late_windows.newest_first();
+        let ended = self.writers.late_windows.iter();
         let ended = ended.filter(|late| late.had(change.changed_ms));
         let ended = ended.map(|late| &late.window);
-        let ended = ended.filter(|window| self.base.state.covers(window, path));
-        // A window that ended is older than most that are open.
+        // A session may have been forgotten meanwhile.
+        let state = &self.base.state;
+        let is_known = |window: &&Command| state.sessions.contains_key(&window.fact.session);
+        let ended = ended.filter(|window| is_known(window) && state.covers(window, path));
         let mut windows: Vec<&Command> = open.chain(ended).collect();
         windows.sort_by_key(|window| std::cmp::Reverse(window.n));
         let newest = windows.first()?;
