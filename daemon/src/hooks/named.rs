@@ -392,14 +392,14 @@ mod tests {
     /// A repository may have anything in place of an ignore file.
     #[test]
     fn an_ignore_file_that_blocks_or_has_no_end_does_not_count() {
-        use rustix::fs::{CWD, FileType, Mode, mknodat};
         for is_fifo in [true, false] {
             let root = tempfile::tempdir().unwrap();
             fs::write(root.path().join("b.rs"), "x").unwrap();
             let ignore = root.path().join(".gitignore");
             match is_fifo {
                 true => {
-                    mknodat(CWD, &ignore, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap()
+                    let made = std::process::Command::new("mkfifo").arg(&ignore).status();
+                    assert!(made.unwrap().success());
                 }
                 false => std::os::unix::fs::symlink("/dev/zero", ignore).unwrap(),
             }
