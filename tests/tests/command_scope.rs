@@ -728,7 +728,8 @@ fn a_look_that_has_no_time_says_what_it_left_out() {
     assert!(ended["partial"].is_string(), "{ended}");
 }
 
-/// What a look has no time for is looked at after the answer.
+/// `command/end` is answered before its look is complete. The daemon completes
+/// the look after the answer.
 #[test]
 fn a_look_that_had_no_time_goes_on_after_the_answer() {
     let mut world = World::asleep();

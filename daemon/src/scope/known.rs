@@ -49,8 +49,6 @@ pub(super) struct Workspace<'a> {
     left: Vec<Task>,
     /// The present sweep has to begin at the top once `left` is done.
     is_due: bool,
-    /// A session may have made the changes that the present sweep finds.
-    claims: bool,
     /// How many of the present sweep's changes git's index has, once there are
     /// many changes.
     of_git: usize,
@@ -83,7 +81,6 @@ impl<'a> Workspace<'a> {
             open_since: 0,
             left: Vec::new(),
             is_due: false,
-            claims: false,
             of_git: 0,
             unread: VecDeque::new(),
             kept: 0,
@@ -103,7 +100,7 @@ impl<'a> Workspace<'a> {
         let (mut changes, mut met) = self.named(files);
         let (swept, more) = match order {
             Sweep::Between(_) => self.sweep(false, &is_over),
-            _ if self.is_behind() => self.go_on(&is_over),
+            _ if self.is_behind() => self.go_on(true, &is_over),
             _ => Default::default(),
         };
         changes.extend(swept.changes);
@@ -122,16 +119,22 @@ impl<'a> Workspace<'a> {
         if !claims {
             self.open_since = moment();
         }
-        self.claims = claims || self.is_behind();
+        let claims = claims || self.is_behind();
         self.is_due = true;
         self.of_git = 0;
         self.look_at_indexes();
         self.asks_again |= std::mem::take(&mut self.have_changed);
-        self.go_on(is_over)
+        self.go_on(claims, is_over)
     }
 
-    /// Goes on with a sweep that is not complete.
-    pub(super) fn go_on(&mut self, is_over: &(dyn Fn() -> bool + Sync)) -> (Swept, Vec<Met>) {
+    /// Goes on with a sweep that is not complete. Returns what changed, if
+    /// `claims` says that a session may have made the changes, and the contents
+    /// met. After an answer a session may always have.
+    pub(super) fn go_on(
+        &mut self,
+        claims: bool,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> (Swept, Vec<Met>) {
         let (mut changes, mut met, mut looked) = (Vec::new(), Vec::new(), 0);
         while self.is_behind() && !is_over() {
             let mut tasks = std::mem::take(&mut self.left);
@@ -143,7 +146,7 @@ impl<'a> Workspace<'a> {
             self.left = walked.left;
             looked += walked.looked;
             self.look_at_tops(walked.tops);
-            if self.claims {
+            if claims {
                 let (files, contents) = self.changes(walked.differences);
                 changes.extend(files);
                 met.extend(contents);
@@ -151,12 +154,7 @@ impl<'a> Workspace<'a> {
                 self.take_in(walked.differences);
             }
         }
-        if self.is_behind() {
-            // A command may run by the time at which the rest is looked at.
-            self.claims = true;
-        } else {
-            self.asks_again = false;
-        }
+        self.asks_again &= self.is_behind();
         for repository in self.repositories.values_mut().flatten() {
             repository.close();
         }

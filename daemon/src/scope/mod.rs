@@ -198,7 +198,7 @@ fn serve(
         }
         while there && !is_wanted() {
             if workspace.is_behind() && !begins {
-                let (swept, met) = workspace.go_on(&is_wanted);
+                let (swept, met) = workspace.go_on(true, &is_wanted);
                 there = send(Event::Met(met)) && send(Event::Feed(Input::Swept(swept)));
                 continue;
             }
