@@ -351,6 +351,11 @@ impl<'a> Workspace<'a> {
                 }
                 What::Changed(was, _) => {
                     let Some(after) = self.after(&visit, &path, &mut met) else {
+                        // It is being changed, and the next look finds it. What
+                        // it held before may not be known any more.
+                        if let Some(file) = self.file(&path) {
+                            file.known = was.known;
+                        }
                         continue;
                     };
                     let before = self.before(&path, was, &mut met);
