@@ -60,8 +60,22 @@ struct Content {
     id: ObjectId,
     /// Whether only the index tells that, since a filter has made other bytes.
     is_filtered: bool,
-    /// Whether git has had it earlier; `false` also if the order cannot be told.
-    is_older: bool,
+    /// When git stored it; the same time as `since` if the order cannot be told.
+    stored: Nanos,
+}
+
+impl Content {
+    /// Returns whether git has had it earlier than the file.
+    fn is_older(&self) -> bool {
+        self.stored < self.since
+    }
+
+    /// Returns whether git has stored a text with the marks of a conflict right
+    /// before the file had it. So it is what a merge has left: what a user adds
+    /// is stored after the file.
+    fn is_left_by_merge(&self) -> bool {
+        is_conflict(&self.bytes) && self.since - self.stored <= NEAR
+    }
 }
 
 /// What was read of a file.
@@ -146,6 +160,11 @@ impl Job {
         if let Some(how) = self.explained(place, log, path, content, lost) {
             return how;
         }
+        // Its blob is left when nothing else tells of that merge any more.
+        if content.is_left_by_merge() && place.in_index(path) != Some(content.id) {
+            place.waits_with(path, content.id);
+            return Carriage::Carried;
+        }
         let is_called_off = lost.is_some_and(|lost| self.calls_off_at_once(place, log, lost));
         if is_called_off || self.is_put_together(place, log, path, content) {
             return Carriage::Carried;
@@ -156,7 +175,7 @@ impl Job {
             let mut earlier = self.earlier(log);
             earlier.any(|(_, held)| held.hash == Some(hash))
         };
-        match content.is_older && is_told {
+        match content.is_older() && is_told {
             true => Carriage::TakenBack,
             false => Carriage::Unclear,
         }
@@ -217,10 +236,12 @@ impl Job {
                 (content(log, hash)?, since, since + MILLISECOND, None)
             }
         };
-        let mut ids = place.own_ids(&bytes);
-        let filtered = found.and_then(|found| place.filtered_blob(path, &found, *hash, &ids));
-        ids.extend(place.paired(path, hash));
-        let known = ids.into_iter().find_map(|id| {
+        let own = place.own_ids(&bytes);
+        if let Some(found) = found {
+            place.filtered_blob(path, &found, *hash, &own);
+        }
+        let filtered = place.paired(path, hash);
+        let known = own.into_iter().chain(filtered).find_map(|id| {
             let stored = place.blobs.since(&id, since)?;
             Some((id, stored))
         });
@@ -230,7 +251,7 @@ impl Job {
             since,
             id,
             is_filtered: filtered == Some(id),
-            is_older: stored < since,
+            stored,
         })
     }
 
@@ -413,7 +434,11 @@ impl Job {
         let came = came.map_or(0, |(time, last)| last.held.mtime_ms.min(time));
         let moves = self.moves(place, from.max(Nanos::from(came) * MILLISECOND), seen);
         let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
-        let newest = moves.iter().rev().find_map(|(_, changed)| of_file(changed));
+        // What is gone with the commit of a merge, the user may have removed.
+        let mut by_git = moves.iter().rev();
+        let by_git =
+            by_git.find(|(one, changed)| Kind::of(one) != Kind::Ends && of_file(changed).is_some());
+        let newest = by_git.and_then(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it again, which may take a
         // filter's time.
         if newest.is_some_and(|(before, _)| before == Some(old))
@@ -497,7 +522,7 @@ fn is_at_work(place: &Place, since: Nanos) -> bool {
     let is_move = moves.any(|one| {
         let (begun, ended) = one.made();
         let ended = match Kind::of(&one.of) {
-            Kind::Other => return false,
+            Kind::Ends | Kind::Other => return false,
             Kind::Switch => ended,
             // An autostash comes back after the move was logged.
             Kind::Carries => ended + NEAR,

@@ -96,16 +96,23 @@ pub(super) enum Kind {
     /// Another way from one whole state to another: a pull, merge, rebase or
     /// cherry-pick.
     Carries,
+    /// The commit that ends a merge, rebase or cherry-pick that waited for the
+    /// user. What git brought is in it, and what the user did meanwhile.
+    Ends,
     /// A commit, a reset, a revert, and what is not known.
     Other,
 }
 
 impl Kind {
     pub(super) fn of(one: &Move) -> Self {
-        let word = one.why.split([' ', ':']).next().unwrap_or_default();
-        match word {
+        let mut words = one.why.split([' ', ':']);
+        match words.next().unwrap_or_default() {
             "checkout" => Self::Switch,
             "pull" | "merge" | "rebase" | "cherry-pick" => Self::Carries,
+            "commit" => match words.next() {
+                Some("(merge)" | "(rebase)" | "(cherry-pick)") => Self::Ends,
+                _ => Self::Other,
+            },
             _ => Self::Other,
         }
     }
@@ -147,6 +154,23 @@ mod tests {
             id: String::new(),
             second,
             why: why.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_log_tells_what_kind_a_move_is() {
+        for (why, kind) in [
+            ("checkout: moving from main to up", Kind::Switch),
+            ("pull --rebase: Fast-forward", Kind::Carries),
+            ("merge up: Merge made by the 'ort' strategy.", Kind::Carries),
+            ("rebase (continue): two", Kind::Carries),
+            ("commit (merge): Merge branch 'up'", Kind::Ends),
+            ("commit (cherry-pick): two", Kind::Ends),
+            ("commit (amend): two", Kind::Other),
+            ("commit: (merge)", Kind::Other),
+            ("reset: moving to HEAD", Kind::Other),
+        ] {
+            assert_eq!(Kind::of(&moved(0, why)), kind, "{why}");
         }
     }
 

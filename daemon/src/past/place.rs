@@ -74,6 +74,9 @@ pub(super) struct Place {
     /// What an operation has brought that waited for the user: the paths with
     /// their blobs. `HEAD` was not moved since.
     waiting: HashSet<(Vec<u8>, ObjectId)>,
+    /// The versions that git was found to have brought. Those of one batch of
+    /// looks are not in the log yet.
+    brought: HashSet<u64>,
     /// When the index was written, and the index if it was understood.
     index: Option<(Nanos, Option<GitIndex>)>,
     /// A git process that prints objects; it ends after each batch of looks.
@@ -107,6 +110,7 @@ impl Place {
             changed: VecDeque::new(),
             filtered: HashMap::new(),
             waiting: HashSet::new(),
+            brought: HashSet::new(),
             index: None,
             objects: None,
             has_settled: false,
@@ -174,8 +178,21 @@ impl Place {
         if self.waiting.len() > MOST_KEPT {
             self.waiting.clear();
         }
+        if self.brought.len() > MOST_KEPT {
+            self.brought.clear();
+        }
         self.has_settled = false;
         self.searched = None;
+    }
+
+    /// Notes a version that git was found to have brought.
+    pub(super) fn has_brought(&mut self, version: u64) {
+        self.brought.insert(version);
+    }
+
+    /// Returns the versions that git was found to have brought.
+    pub(super) fn brought(&self) -> &HashSet<u64> {
+        &self.brought
     }
 
     /// Returns whether git made a stash in this span of time.

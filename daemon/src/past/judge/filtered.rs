@@ -29,7 +29,8 @@ impl Job {
             Fact::GitBrought { version, how, .. } if how != Carriage::Unclear => Some(version),
             _ => None,
         });
-        let brought: HashSet<u64> = brought.collect();
+        let mut brought: HashSet<u64> = brought.collect();
+        brought.extend(place.brought());
         earlier.any(|(version, held)| {
             let written = Nanos::from(held.mtime_ms) * MILLISECOND;
             let mut stored = || place.blobs.since(blob, written);
@@ -137,7 +138,7 @@ impl Job {
             return None;
         }
         for one in later {
-            if Kind::of(&one.of) == Kind::Other {
+            if matches!(Kind::of(&one.of), Kind::Ends | Kind::Other) {
                 // What was typed was stored by git before it went on.
                 if !is_gone && one.stored.is_some_and(|stored| stored >= since) {
                     return None;
