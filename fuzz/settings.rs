@@ -42,7 +42,7 @@ pub(crate) fn settings(bytes: &[u8]) {
 }
 
 fn taken(config: &mut Config, file: &str, text: &[u8], whose: Whose) {
-    for wrong in config.apply(Path::new(file), text, whose) {
+    for wrong in config.apply(Path::new(file), text, whose).wrong {
         let ConfigError {
             file: named,
             line,

@@ -8,6 +8,7 @@ pub(crate) mod call;
 pub(crate) mod checkpoint;
 pub(crate) mod claim;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod daemon;
 pub(crate) mod demo;
 pub(crate) mod diff;
@@ -154,6 +155,8 @@ pub(crate) enum Command {
     Restart,
     /// Install, remove or show this workspace's systemd user units
     Service(service::Options),
+    /// Show the settings in effect and where each is set, or change them
+    Config(config::Options),
     /// Show the daemon's log
     Logs(logs::Options),
     /// Compare all tracked files with the disk
@@ -237,6 +240,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Uninstall(options) => uninstall::run(&context, &options),
                 Command::Doctor => doctor::run(&context),
                 Command::Audit => audit::run(&context),
+                Command::Config(options) => config::run(&context, &options),
                 Command::Logs(options) => logs::run(&context, &options),
                 Command::Completions(_)
                 | Command::Man(_)

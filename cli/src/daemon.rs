@@ -6,6 +6,7 @@ use std::time::Duration;
 
 pub(crate) use touchmark_daemon::DaemonOptions;
 pub(crate) use touchmark_daemon::agent;
+pub(crate) use touchmark_daemon::config;
 pub(crate) use touchmark_daemon::doctor;
 pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, forget_vanished, kept, stored};
@@ -13,15 +14,19 @@ pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 pub(crate) use touchmark_daemon::off;
 use touchmark_daemon::{life, main_daemon};
 
-use touchmark_client::Workspace;
+use touchmark_client::blocking::Client;
 use touchmark_client::proto::daemon::Shutdown;
 use touchmark_client::start::wait_until_ended;
+use touchmark_client::{Hello, Workspace, sockets};
 
-use crate::context::hello;
+use crate::context::{Context, hello};
 use crate::output::{Failure, Outcome};
 
 /// How long a daemon may take to end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a daemon may take for the answer to a question that all are asked.
+const ANSWER: Duration = Duration::from_secs(3);
 
 /// Runs the daemon until it ends.
 pub(crate) fn run(options: DaemonOptions) -> Outcome {
@@ -59,6 +64,24 @@ pub(crate) fn end(workspace: &Workspace) -> Outcome<bool> {
     drop(client);
     wait_until_ended(workspace, PATIENCE)?;
     Ok(true)
+}
+
+/// Connects to the daemons that run: those of all workspaces with `all`, else
+/// that of this one. One that does not answer in time is left out.
+pub(crate) fn running(workspace: &Workspace, context: &Context, all: bool) -> Vec<Client> {
+    let hello = Hello {
+        deadline: ANSWER,
+        ..hello()
+    };
+    match all {
+        true => {
+            let sockets = sockets::sockets(&context.environment).into_iter();
+            let open = sockets.map(|socket| Client::connect(&socket, &hello));
+            open.flatten().collect()
+        }
+        false if workspace.is_running() => workspace.connect(&hello).into_iter().collect(),
+        false => Vec::new(),
+    }
 }
 
 fn failed(error: touchmark_daemon::Error) -> Failure {

@@ -14,6 +14,7 @@ mod complete;
 mod confirm;
 mod context;
 mod daemon;
+mod editor;
 mod feed;
 mod findings;
 mod help;

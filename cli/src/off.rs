@@ -1,24 +1,18 @@
 //! What switches touchmark off, for `status`, `doctor` and `log`, and the check
 //! that a user asks for it (OFF).
 
-use std::time::Duration;
-
-use touchmark_client::blocking::Client;
 use touchmark_client::proto::ErrorCode;
 use touchmark_client::proto::daemon::Sync;
 use touchmark_client::proto::hooks::HookAllow;
 use touchmark_client::proto::off::{BYPASS_VARIABLE, Off, OffCause, OffReport, UsersOnly};
-use touchmark_client::{Error, Hello, Workspace, sockets};
+use touchmark_client::{Error, Workspace};
 
-use crate::context::{Context, hello};
+use crate::context::Context;
 use crate::daemon::doctor::Finding;
-use crate::daemon::off;
+use crate::daemon::{off, running};
 use crate::output::{Failure, Outcome};
 use crate::settings::Agent;
 use crate::text::{ago, duration, escaped, now, path, session, zone};
-
-/// How long a daemon may take to answer whether an agent asks.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The longest text about a refused attempt, in characters.
 const MAX_WHY: usize = 200;
@@ -90,7 +84,7 @@ pub(crate) fn by_the_user(
 ) -> Outcome {
     let mut above = off::processes::agent_above(std::process::id(), &Agent::programs())
         .map(|who| off::why(&who));
-    for client in clients(workspace, context, all) {
+    for client in running(workspace, context, all) {
         if above.is_none()
             && let Err(Error::Daemon(error)) = client.call(HookAllow::new())
             && error.code == ErrorCode::Denied
@@ -107,20 +101,4 @@ pub(crate) fn by_the_user(
         message: off::refusal(&why),
         hint: "run it in a terminal of your own",
     })
-}
-
-fn clients(workspace: &Workspace, context: &Context, all: bool) -> Vec<Client> {
-    let hello = Hello {
-        deadline: PATIENCE,
-        ..hello()
-    };
-    match all {
-        true => {
-            let sockets = sockets::sockets(&context.environment).into_iter();
-            let open = sockets.map(|socket| Client::connect(&socket, &hello));
-            open.flatten().collect()
-        }
-        false if workspace.is_running() => workspace.connect(&hello).into_iter().collect(),
-        false => Vec::new(),
-    }
 }

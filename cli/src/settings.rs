@@ -39,6 +39,7 @@ use crate::daemon::doctor::{Finding, Level};
 
 pub(crate) use agent::Agent;
 pub(crate) use difference::coloured;
+pub(crate) use file::SettingsFile;
 pub(crate) use found::{Installed, Present};
 pub(crate) use part::{Kind, Which};
 pub(crate) use places::{Places, Scope, WriteOptions};

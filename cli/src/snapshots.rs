@@ -16,9 +16,10 @@ use touchmark_client::proto::{Author, Hash, LineCounts, RelPath, SessionId};
 
 use crate::commands::fleet::DaemonState;
 use crate::commands::{
-    audit, checkpoint, files, fleet, history, modified, recovered, sessions, stats, status,
+    audit, checkpoint, config, files, fleet, history, modified, recovered, sessions, stats, status,
     worktrees,
 };
+use crate::daemon::config::{Configured, Whose};
 use crate::feed::{Header, Layout};
 use crate::hunks;
 use crate::table::View;
@@ -585,6 +586,30 @@ fn snapshots_of_the_fleet() {
         ("/srv/gone", DaemonState::None, Value::Null),
     ]);
     matches("fleet", |view| fleet::lines(&all, view));
+}
+
+#[test]
+fn snapshots_of_config() {
+    let mut configured = Configured::default();
+    for (file, whose, text) in [
+        (
+            "/srv/ann/.config/touchmark/config.toml",
+            Whose::User,
+            "idle_exit = \"2 h\"\n[calls]\nkeep = 20\n",
+        ),
+        (
+            "/srv/shop/.touchmark.toml",
+            Whose::Repository,
+            "[calls]\nkeep = 5\n",
+        ),
+    ] {
+        let applied = configured
+            .config
+            .apply(Path::new(file), text.as_bytes(), whose);
+        configured.set.extend(applied.set);
+    }
+    let root = Path::new("/srv/shop");
+    matches("config", |view| config::lines(&configured, root, view));
 }
 
 #[test]

@@ -23,7 +23,7 @@ mod units;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use touchmark_engine::patterns::{PROTECTED, SECRETS};
 use touchmark_proto::trust::Trust;
 use touchmark_proto::{Millis, Places};
@@ -103,6 +103,20 @@ pub struct Configured {
     pub wrong: Vec<ConfigError>,
     /// Whether at least one of these entries is in the user's file.
     pub user_is_wrong: bool,
+    /// The entries of the files that are in effect, in the order in which they
+    /// were applied.
+    pub set: Vec<Entry>,
+}
+
+/// An entry of a configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name of its key.
+    pub key: &'static str,
+    /// The configuration file.
+    pub file: PathBuf,
+    /// The line, counted from 1.
+    pub line: usize,
 }
 
 impl Configured {
@@ -123,8 +137,31 @@ impl Configured {
     }
 }
 
+/// The entries of one configuration file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Those that are in effect.
+    pub set: Vec<Entry>,
+    /// Those that are not, in the order of their lines.
+    pub wrong: Vec<ConfigError>,
+}
+
+/// A key of the configuration, with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The name, as in the documentation.
+    pub key: &'static str,
+    /// The value, as a file says it. `None` if the daemon finds it out itself,
+    /// or TOML cannot express it. Values of headers are not shown.
+    pub value: Option<toml::Value>,
+    /// Whether a changed value waits for the daemon's next start.
+    pub at_restart: bool,
+    /// What a repository's file may set. `None`: nothing.
+    pub repository_may: Option<&'static str>,
+}
+
 /// How path names compare (SEEN-6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Case {
     /// `A` and `a` are two files.
@@ -134,7 +171,7 @@ pub enum Case {
 }
 
 /// What a change of state survives once it is answered (DUR-1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// The exit of the daemon, also by `kill -9`.
@@ -364,7 +401,11 @@ impl Config {
                 Whose::Repository => file::read_trusted(file, trust),
             };
             let wrong = match read {
-                Ok(text) => done.config.apply(file, &text, whose),
+                Ok(text) => {
+                    let applied = done.config.apply(file, &text, whose);
+                    done.set.extend(applied.set);
+                    applied.wrong
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     if must_exist && whose == Whose::User {
                         return Err(ConfigError::unread(file, &error));
@@ -410,19 +451,32 @@ impl Config {
     }
 
     /// Applies the keys in one file's text that `whose` may set; other keys
-    /// keep their values. Returns the entries that are not in effect, in the
-    /// order of their lines.
-    pub fn apply(&mut self, file: &Path, text: &[u8], whose: Whose) -> Vec<ConfigError> {
-        let mut wrong: Vec<ConfigError> = keys::take(self, text, whose)
-            .into_iter()
-            .map(|wrong| {
-                let before = wrong.at.map(|at| text.get(..at).unwrap_or(text));
-                let line = before.map_or(0, line_at);
-                ConfigError::new(file, line, wrong.part, &wrong.reason)
-            })
-            .collect();
+    /// keep their values.
+    pub fn apply(&mut self, file: &Path, text: &[u8], whose: Whose) -> Applied {
+        let taken = keys::take(self, text, whose);
+        let line = |at: usize| line_at(text.get(..at).unwrap_or(text));
+        let set = taken.set.into_iter().map(|(key, at)| Entry {
+            key,
+            file: file.to_owned(),
+            line: line(at),
+        });
+        let wrong = taken.wrong.into_iter().map(|wrong| {
+            let line = wrong.at.map_or(0, line);
+            ConfigError::new(file, line, wrong.part, &wrong.reason)
+        });
+        let (set, mut wrong): (_, Vec<ConfigError>) = (set.collect(), wrong.collect());
         wrong.sort_by_key(|wrong| wrong.line);
-        wrong
+        Applied { set, wrong }
+    }
+
+    /// Returns every key, in the order of the documentation, with its value.
+    pub fn settings(&self) -> impl Iterator<Item = Setting> {
+        keys::all().map(|key| Setting {
+            key: key.name,
+            value: key.show(self),
+            at_restart: key.at_restart,
+            repository_may: key.repository(),
+        })
     }
 
     /// Sets all limits of age and number so high that nothing is removed that a

@@ -123,8 +123,8 @@ pub fn examine(workspace: &Path, places: &Places) -> Vec<Finding> {
 /// it.
 fn configuration(places: &Places) -> (Config, Finding) {
     const CHECK: &str = "configuration";
-    const HINT: &str = "correct the file, then send the daemon SIGHUP, or `touchmark restart`; the \
-                        daemon runs without what is named here";
+    const HINT: &str = "`touchmark config edit` opens your file, `--here` the workspace's; the daemon \
+                        runs without what is named here";
     match Config::of(places, None) {
         Ok(Configured { config, wrong, .. }) if wrong.is_empty() => {
             (config, Finding::good(CHECK, "understood"))

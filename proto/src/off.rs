@@ -63,12 +63,20 @@ pub enum UsersOnly {
     Resume,
     /// `touchmark allow`.
     Allow,
+    /// A change by `touchmark config`.
+    Config,
     /// `TOUCHMARK_BYPASS` in a hook's environment.
     Bypass,
 }
 
 impl UsersOnly {
-    const ALL: [Self; 4] = [Self::Pause, Self::Resume, Self::Allow, Self::Bypass];
+    const ALL: [Self; 5] = [
+        Self::Pause,
+        Self::Resume,
+        Self::Allow,
+        Self::Config,
+        Self::Bypass,
+    ];
 
     /// Returns what was tried, as the user would type it.
     pub fn name(self) -> &'static str {
@@ -76,6 +84,7 @@ impl UsersOnly {
             Self::Pause => "touchmark pause",
             Self::Resume => "touchmark resume",
             Self::Allow => "touchmark allow",
+            Self::Config => "touchmark config",
             Self::Bypass => BYPASS_VARIABLE,
         }
     }

@@ -291,10 +291,10 @@ const STARTS: [&str; 12] = [
     "client/src/start.rs: let child = Command::new(&start.binary)",
     "cli/src/commands/daemon/inherited.rs: let _failed = Command::new(program)",
     "cli/src/commands/logs.rs: let mut command = Command::new(\"journalctl\");",
-    "cli/src/commands/review.rs: let status = Command::new(\"sh\")",
     "cli/src/commands/run.rs: let child = Command::new(program)",
     "cli/src/commands/setup/prove.rs: let mut child = Command::new(program)",
     "cli/src/commands/undo/check.rs: let mut shell = Command::new(\"sh\");",
+    "cli/src/editor.rs: let status = Command::new(\"sh\")",
     "cli/src/pager.rs: Command::new(\"sh\")",
     "cli/src/service/manager.rs: let mut command = Command::new(program);",
 ];

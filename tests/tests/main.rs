@@ -23,6 +23,7 @@ mod command_files;
 mod command_scope;
 mod commands;
 mod committed;
+mod config;
 mod conformance;
 mod crafted;
 mod crash;

@@ -80,7 +80,7 @@ TextEncoding = Literal["utf8", "base64"]
 # The outcome of an undo for one file.
 UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed", "partly", "left"]
 # What only the user may do.
-UsersOnly = Literal["pause", "resume", "allow", "bypass"]
+UsersOnly = Literal["pause", "resume", "allow", "config", "bypass"]
 # How it is known that a stored result is still valid.
 Validity = Literal["verified", "timed"]
 # How a read relates to the session's earlier reads (SEEN-4).

@@ -4,7 +4,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use std::process::Command;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -16,14 +15,14 @@ use touchmark_client::proto::{Author, ClientPath, RelPath, Reply, SessionId};
 
 use crate::context::{self, Connection, Context};
 use crate::likely;
-use crate::output::{self, Failure, Outcome};
+use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::system::terminal;
 use crate::table::View;
 use crate::text::{self, MAX_NAME, authors, count, cut, escaped, folded, path, width};
 use crate::undone;
 use crate::versions::{kind, mode_change};
-use crate::{complete, confirm};
+use crate::{complete, confirm, editor};
 
 /// The maximum number of lines of each side of a change that are shown. `?`
 /// shows how to see more.
@@ -492,21 +491,6 @@ fn edit(root: &std::path::Path, change: QueuedChange) -> Outcome {
         ChangeKind::Lines(hunk) => hunk.lines.start.max(1),
         ChangeKind::File(_) => 1,
     };
-    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(std::env::var_os);
-    let editor = editor.unwrap_or_else(|| "vi".into());
     let name = touchmark_client::proto::native::name(change.path.as_bytes()).into_owned();
-    // The editor's name may include arguments, as in git.
-    let status = Command::new("sh")
-        .arg("-c")
-        .arg("eval \"$TOUCHMARK_EDITOR\" '\"$@\"'")
-        .arg("sh")
-        .arg(format!("+{line}"))
-        .arg(root.join(name))
-        .env("TOUCHMARK_EDITOR", editor)
-        .status()
-        .map_err(anyhow::Error::from)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(Failure::No("the editor ended with an error".into())),
-    }
+    editor::open(&root.join(name), line)
 }

@@ -20,7 +20,7 @@ const MOST: u64 = 16 << 20;
 
 /// A file, by the given name and by the name at the end of its symlinks.
 #[derive(Debug)]
-pub(super) struct SettingsFile {
+pub(crate) struct SettingsFile {
     named: PathBuf,
     real: PathBuf,
 }
@@ -31,7 +31,7 @@ impl SettingsFile {
     ///
     /// # Errors
     /// The symlinks form a circle, or lead out of the project.
-    pub(super) fn of(named: &Path, project: Option<&Path>) -> Outcome<Self> {
+    pub(crate) fn of(named: &Path, project: Option<&Path>) -> Outcome<Self> {
         let target = Self {
             named: named.to_owned(),
             real: end_of_links(named)?,
@@ -51,7 +51,7 @@ impl SettingsFile {
     }
 
     /// Returns the name at the end of the symlinks.
-    pub(super) fn real(&self) -> &Path {
+    pub(crate) fn real(&self) -> &Path {
         &self.real
     }
 
@@ -59,7 +59,7 @@ impl SettingsFile {
     ///
     /// # Errors
     /// Not a regular file, too large, or a system error.
-    pub(super) fn read(&self) -> Outcome<Option<Vec<u8>>> {
+    pub(crate) fn read(&self) -> Outcome<Option<Vec<u8>>> {
         match read(&self.real) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -74,7 +74,7 @@ impl SettingsFile {
     ///
     /// # Errors
     /// Another process saved the file in between, or a system error.
-    pub(super) fn replace(&self, before: Option<&[u8]>, after: Option<&[u8]>) -> Outcome {
+    pub(crate) fn replace(&self, before: Option<&[u8]>, after: Option<&[u8]>) -> Outcome {
         match (before, after) {
             (None, None) => Ok(()),
             (None, Some(after)) => self.make(after),

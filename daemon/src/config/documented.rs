@@ -78,10 +78,36 @@ const OTHERS: &str = r#"
     telemetry = { enabled = true, endpoint = "http://a:1", headers = { a = "b" }, paths = "none" }
 "#;
 
+/// What is shown, read again, is the same.
+#[test]
+fn every_value_is_shown_as_a_file_says_it() {
+    for config in [Config::default(), parse(OTHERS).unwrap()] {
+        let mut again = Config {
+            // Their values are not shown.
+            telemetry_headers: config.telemetry_headers.clone(),
+            ..Config::default()
+        };
+        for one in config
+            .settings()
+            .filter(|one| one.key != "telemetry.headers")
+        {
+            let Some(value) = one.value else { continue };
+            let mut said = value;
+            for name in one.key.rsplit('.') {
+                said = toml::Table::from_iter([(name.to_owned(), said)]).into();
+            }
+            let text = toml::to_string(&said).unwrap();
+            let applied = again.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
+            assert_eq!(applied.wrong, [], "{text}");
+        }
+        assert_eq!(again, config);
+    }
+}
+
 #[test]
 fn what_waits_for_a_restart_is_marked() {
     let mut running = Config::default();
-    let changes = running.reload(parse(OTHERS).unwrap());
+    let changes = running.reload(&parse(OTHERS).unwrap());
     let marked = |key: &str| {
         let row = DOCUMENT
             .lines()
@@ -95,10 +121,10 @@ fn what_waits_for_a_restart_is_marked() {
     assert_eq!(changes.taken, taken);
     assert_eq!(changes.at_restart, at_restart);
     // What was taken is in effect; nothing else has changed even in part.
-    let again = running.reload(parse(OTHERS).unwrap());
+    let again = running.reload(&parse(OTHERS).unwrap());
     assert_eq!(again.taken, Vec::<&str>::new());
     assert_eq!(again.at_restart, at_restart);
-    let back = running.reload(Config::default());
+    let back = running.reload(&Config::default());
     assert_eq!((back.taken, back.at_restart), (taken, Vec::new()));
     assert_eq!(running, Config::default());
 }
@@ -111,11 +137,13 @@ fn the_documented_examples_are_understood() {
     let (_, example) = rest.split_once("```toml\n").expect("the repository's");
     let (repositorys, _) = example.split_once("```").expect("its end");
     let mut config = Config::default();
-    let wrong = config.apply(
-        Path::new("c.toml"),
-        repositorys.as_bytes(),
-        Whose::Repository,
-    );
+    let wrong = config
+        .apply(
+            Path::new("c.toml"),
+            repositorys.as_bytes(),
+            Whose::Repository,
+        )
+        .wrong;
     assert_eq!(wrong, []);
     assert_ne!(config, Config::default());
 }

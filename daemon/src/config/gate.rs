@@ -1,9 +1,9 @@
 //! The rules by which agents' hooks deny tools.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// When hooks deny a tool that is about to write (HOOK-4), the strictest last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Gate {
     /// Deny only during another agent's edit of the same file.
@@ -18,7 +18,7 @@ pub enum Gate {
 
 /// What hooks do about a tool that is about to write to a file with unsaved
 /// changes in an editor (HOOK-6), the strictest last.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unsaved {
     /// Do nothing.

@@ -1,15 +1,16 @@
 //! All keys: how each is read, and what a repository may do with it (SEC-5).
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use touchmark_engine::patterns::{self, Patterns};
 
 use super::units::{Bytes, Connections, FrameBytes, Keep, KeepBytes, Span, TextBytes};
 use super::{Config, Durability, Endpoint, Gate, Headers, Part, Paths, Unsaved, Whose};
-use crate::hooks::Agent;
+use crate::hooks::agent::Agent;
 use crate::watch::Choice;
 
 type Value<'de> = Spanned<DeValue<'de>>;
@@ -22,16 +23,43 @@ type Tighten = fn(&mut Config, Config) -> bool;
 pub(super) struct Key {
     /// The name, as in the documentation.
     pub(super) name: &'static str,
+    /// Whether a changed value waits for the daemon's next start.
+    pub(super) at_restart: bool,
     read: Read,
+    show: fn(&Config) -> Option<toml::Value>,
+    copy: fn(&mut Config, &Config),
     repository: Option<(&'static str, Tighten)>,
 }
 
 impl Key {
+    const fn at_restart(mut self) -> Self {
+        self.at_restart = true;
+        self
+    }
+
+    /// Says what a repository may do with the key, as in the documentation.
+    const fn repository_may(mut self, how: &'static str, tighten: Tighten) -> Self {
+        self.repository = Some((how, tighten));
+        self
+    }
+
     /// Returns what the workspace's file may do with the key, as in the
     /// documentation; `None` if only the user's file may set it.
-    #[cfg(test)]
     pub(super) fn repository(&self) -> Option<&'static str> {
         self.repository.map(|(how, _)| how)
+    }
+
+    /// Returns the key's value as a file says it; `None` if it has none.
+    pub(super) fn show(&self, config: &Config) -> Option<toml::Value> {
+        (self.show)(config)
+    }
+
+    /// Returns a configuration with the value that the key has in another one;
+    /// `None` if it has the same.
+    pub(super) fn changed(&self, config: &Config, new: &Config) -> Option<Config> {
+        let mut changed = config.clone();
+        (self.copy)(&mut changed, new);
+        (changed != *config).then_some(changed)
     }
 }
 
@@ -43,6 +71,25 @@ pub(super) struct Wrong {
     pub(super) reason: String,
     /// The part of the file that is wrong.
     pub(super) part: Part,
+}
+
+/// What was found in a file's text.
+#[derive(Default)]
+pub(super) struct Taken {
+    /// The keys that are in effect, each with the place where it begins, in
+    /// bytes.
+    pub(super) set: Vec<(&'static str, usize)>,
+    /// What is not in effect.
+    pub(super) wrong: Vec<Wrong>,
+}
+
+impl Taken {
+    fn add(&mut self, at: usize, one: Result<&'static str, Wrong>) {
+        match one {
+            Ok(key) => self.set.push((key, at)),
+            Err(wrong) => self.wrong.push(wrong),
+        }
+    }
 }
 
 impl From<toml::de::Error> for Wrong {
@@ -59,200 +106,233 @@ const SMALLER: &str = "smaller";
 const MORE: &str = "more of them";
 
 /// Returns all keys, in the documentation's order.
-#[cfg(test)]
 pub(super) fn all() -> impl Iterator<Item = &'static Key> {
     KEYS.iter()
 }
 
+/// One key: its name; the fields of [`Config`]; how a value is read, given the
+/// configuration; how it is shown. In place of the latter two, `as` names the
+/// type as which one field is read and shown, `by` the function that reads it.
+macro_rules! key {
+    ($name:literal, $field:ident as $written:ty) => {
+        key!(
+            $name,
+            [$field],
+            |config, value| {
+                config.$field = read::<$written>(value)?.into();
+                Ok(())
+            },
+            |config| shown(&<$written>::from(config.$field.clone()))
+        )
+    };
+    ($name:literal, $field:ident by $read:ident) => {
+        key!(
+            $name,
+            [$field],
+            |config, value| {
+                config.$field = $read(value)?;
+                Ok(())
+            },
+            |config| shown(&config.$field)
+        )
+    };
+    ($name:literal, [$($field:ident),+], $read:expr, $show:expr) => {
+        Key {
+            name: $name,
+            at_restart: false,
+            read: $read,
+            show: $show,
+            copy: |to, from| {
+                $(to.$field.clone_from(&from.$field);)+
+            },
+            repository: None,
+        }
+    };
+}
+
 /// All keys. A repository may not set what depends on the machine and the user
 /// (`case`, `watch`, `idle_exit`), on whom changes are attributed to (`marks`),
-/// how long things are stored, or what leaves the machine (`telemetry`). Nor may it set what would lock clients out
-/// (`limits.frame`, `limits.connections`) or make different calls count as
-/// equal (`calls.rules`).
+/// how long things are stored, or what leaves the machine (`telemetry`). Nor
+/// may it set what would lock clients out (`limits.frame`,
+/// `limits.connections`) or make different calls count as equal
+/// (`calls.rules`).
 const KEYS: &[Key] = &[
-    users("case", |config, value| {
-        config.case = Some(read(value)?);
-        Ok(())
-    }),
-    tighter(
-        "durability",
-        "`\"power\"`",
-        |config, value| put::<Durability, _>(&mut config.durability, value),
-        |config, said| {
+    key!(
+        "case",
+        [case],
+        |config, value| {
+            config.case = Some(read(value)?);
+            Ok(())
+        },
+        |config| shown(config.case.as_ref()?)
+    )
+    .at_restart(),
+    key!("durability", durability as Durability)
+        .at_restart()
+        .repository_may("`\"power\"`", |config, said| {
             let taken = said.durability == Durability::Power;
             if taken {
                 config.durability = said.durability;
             }
             taken || said.durability == config.durability
+        }),
+    key!("watch", watch as Choice).at_restart(),
+    key!("off", off by directories),
+    key!("idle_exit", idle_exit as Span),
+    key!("marks.edit_ttl", edit_ttl as Span),
+    key!("marks.flag_ttl", flag_ttl as Span),
+    key!("marks.hook_ttl", hook_ttl as Span),
+    key!("marks.command_ttl", command_ttl as Span),
+    key!("marks.late", late as Span),
+    key!("limits.frame", frame as FrameBytes).at_restart(),
+    key!("limits.connections", connections as Connections),
+    key!("limits.read_text", read_text as TextBytes).repository_may(SMALLER, |config, said| {
+        least(&mut config.read_text, said.read_text)
+    }),
+    key!("contents.total", contents_total as Bytes)
+        .at_restart()
+        .repository_may(SMALLER, |config, said| {
+            least(&mut config.contents_total, said.contents_total)
+        }),
+    key!("contents.file", contents_file as Bytes)
+        .at_restart()
+        .repository_may(SMALLER, |config, said| {
+            least(&mut config.contents_file, said.contents_file)
+        }),
+    key!("contents.exclude", contents_exclude by globs)
+        .at_restart()
+        .repository_may(MORE, |config, said| {
+            more_globs(&mut config.contents_exclude, said.contents_exclude)
+        }),
+    key!("scope.exclude", scope_exclude by globs).at_restart(),
+    key!("guard.protect", guard_protect by globs)
+        .at_restart()
+        .repository_may(MORE, |config, said| {
+            more_globs(&mut config.guard_protect, said.guard_protect)
+        }),
+    key!(
+        "versions.keep",
+        [versions_per_path, versions_age],
+        |config, value| {
+            let Keep { count, age } = read(value)?;
+            config.versions_per_path = count.unwrap_or(config.versions_per_path);
+            config.versions_age = age.map_or(config.versions_age, Into::into);
+            Ok(())
         },
+        |config| shown(&Keep {
+            count: Some(config.versions_per_path),
+            age: Some(config.versions_age.into()),
+        })
     ),
-    users("watch", |config, value| {
-        put::<Choice, _>(&mut config.watch, value)
+    key!("sessions.keep", sessions_keep as Span),
+    key!(
+        "recovery.keep",
+        [recovery_bytes, recovery_age],
+        |config, value| {
+            let KeepBytes { bytes, age } = read(value)?;
+            config.recovery_bytes = bytes.map_or(config.recovery_bytes, Into::into);
+            config.recovery_age = age.map_or(config.recovery_age, Into::into);
+            Ok(())
+        },
+        |config| shown(&KeepBytes {
+            bytes: Some(config.recovery_bytes.into()),
+            age: Some(config.recovery_age.into()),
+        })
+    )
+    .at_restart(),
+    key!("calls.keep", calls_keep as u64).repository_may(SMALLER, |config, said| {
+        least(&mut config.calls_keep, said.calls_keep)
     }),
-    users("off", |config, value| {
-        let listed: Vec<Spanned<String>> = read(value)?;
-        config.off = listed
-            .into_iter()
-            .map(directory)
-            .collect::<Result<_, _>>()?;
-        Ok(())
+    key!("calls.age", calls_age as Span).repository_may(SMALLER, |config, said| {
+        least(&mut config.calls_age, said.calls_age)
     }),
-    users("idle_exit", |config, value| {
-        span(&mut config.idle_exit, value)
+    key!("calls.bytes", calls_bytes as Bytes).repository_may(SMALLER, |config, said| {
+        least(&mut config.calls_bytes, said.calls_bytes)
     }),
-    users("marks.edit_ttl", |config, value| {
-        span(&mut config.edit_ttl, value)
+    key!("calls.never", calls_never as Vec<String>).repository_may(MORE, |config, said| {
+        union(&mut config.calls_never, said.calls_never)
     }),
-    users("marks.flag_ttl", |config, value| {
-        span(&mut config.flag_ttl, value)
-    }),
-    users("marks.hook_ttl", |config, value| {
-        span(&mut config.hook_ttl, value)
-    }),
-    users("marks.command_ttl", |config, value| {
-        span(&mut config.command_ttl, value)
-    }),
-    users("marks.late", |config, value| span(&mut config.late, value)),
-    users("limits.frame", |config, value| {
-        put::<FrameBytes, _>(&mut config.frame, value)
-    }),
-    users("limits.connections", |config, value| {
-        put::<Connections, _>(&mut config.connections, value)
-    }),
-    tighter(
-        "limits.read_text",
-        SMALLER,
-        |config, value| put::<TextBytes, _>(&mut config.read_text, value),
-        |config, said| least(&mut config.read_text, said.read_text),
+    key!(
+        "calls.rules",
+        [calls_rules],
+        |config, value| {
+            // The rules are merged by tool: a rule for one leaves the others
+            // unchanged.
+            let rules: BTreeMap<String, Vec<String>> = read(value)?;
+            config.calls_rules.extend(rules);
+            Ok(())
+        },
+        |config| shown(&config.calls_rules)
     ),
-    tighter(
-        "contents.total",
-        SMALLER,
-        |config, value| put::<Bytes, _>(&mut config.contents_total, value),
-        |config, said| least(&mut config.contents_total, said.contents_total),
-    ),
-    tighter(
-        "contents.file",
-        SMALLER,
-        |config, value| put::<Bytes, _>(&mut config.contents_file, value),
-        |config, said| least(&mut config.contents_file, said.contents_file),
-    ),
-    tighter(
-        "contents.exclude",
-        MORE,
-        |config, value| globs(&mut config.contents_exclude, value),
-        |config, said| more_globs(&mut config.contents_exclude, said.contents_exclude),
-    ),
-    users("scope.exclude", |config, value| {
-        globs(&mut config.scope_exclude, value)
+    key!("dedup.enabled", dedup as bool).repository_may("`false`", |config, said| {
+        least(&mut config.dedup, said.dedup)
     }),
-    tighter(
-        "guard.protect",
-        MORE,
-        |config, value| globs(&mut config.guard_protect, value),
-        |config, said| more_globs(&mut config.guard_protect, said.guard_protect),
-    ),
-    users("versions.keep", |config, value| {
-        let Keep { count, age } = read(value)?;
-        config.versions_per_path = count.unwrap_or(config.versions_per_path);
-        config.versions_age = age.map_or(config.versions_age, Into::into);
-        Ok(())
-    }),
-    users("sessions.keep", |config, value| {
-        span(&mut config.sessions_keep, value)
-    }),
-    users("recovery.keep", |config, value| {
-        let KeepBytes { bytes, age } = read(value)?;
-        config.recovery_bytes = bytes.map_or(config.recovery_bytes, Into::into);
-        config.recovery_age = age.map_or(config.recovery_age, Into::into);
-        Ok(())
-    }),
-    tighter(
-        "calls.keep",
-        SMALLER,
-        |config, value| put::<u64, _>(&mut config.calls_keep, value),
-        |config, said| least(&mut config.calls_keep, said.calls_keep),
-    ),
-    tighter(
-        "calls.age",
-        SMALLER,
-        |config, value| span(&mut config.calls_age, value),
-        |config, said| least(&mut config.calls_age, said.calls_age),
-    ),
-    tighter(
-        "calls.bytes",
-        SMALLER,
-        |config, value| put::<Bytes, _>(&mut config.calls_bytes, value),
-        |config, said| least(&mut config.calls_bytes, said.calls_bytes),
-    ),
-    tighter(
-        "calls.never",
-        MORE,
-        |config, value| put::<Vec<String>, _>(&mut config.calls_never, value),
-        |config, said| union(&mut config.calls_never, said.calls_never),
-    ),
-    users("calls.rules", |config, value| {
-        // The rules are merged by tool: a rule for one leaves the others
-        // unchanged.
-        let rules: std::collections::BTreeMap<String, Vec<String>> = read(value)?;
-        config.calls_rules.extend(rules);
-        Ok(())
-    }),
-    tighter(
-        "dedup.enabled",
-        "`false`",
-        |config, value| put::<bool, _>(&mut config.dedup, value),
-        |config, said| least(&mut config.dedup, said.dedup),
-    ),
-    tighter(
-        "hooks.replace_repeats",
-        "`false`",
-        |config, value| put::<bool, _>(&mut config.replace_repeats, value),
-        |config, said| least(&mut config.replace_repeats, said.replace_repeats),
-    ),
-    tighter(
-        "hooks.gate",
+    key!("hooks.replace_repeats", replace_repeats as bool)
+        .repository_may("`false`", |config, said| {
+            least(&mut config.replace_repeats, said.replace_repeats)
+        }),
+    key!("hooks.gate", gate as Gate).repository_may(
         "a later one of `off`, `destructive`, `strict`",
-        |config, value| put::<Gate, _>(&mut config.gate, value),
         |config, said| most(&mut config.gate, said.gate),
     ),
-    tighter("hooks.gates", "later ones", gates, |config, said| {
-        // For an agent that the user did not name, `hooks.gate` applies.
-        let tightened = |(agent, gate): (&String, &Gate)| *gate >= config.gate(agent);
-        let taken = said.gates.iter().all(tightened);
-        if taken {
-            config.gates = said.gates;
+    key!("hooks.gates", [gates], gates, |config| shown(&config.gates)).repository_may(
+        "later ones",
+        |config, said| {
+            // For an agent that the user did not name, `hooks.gate` applies.
+            let tightened = |(agent, gate): (&String, &Gate)| *gate >= config.gate(agent);
+            let taken = said.gates.iter().all(tightened);
+            if taken {
+                config.gates = said.gates;
+            }
+            taken
+        },
+    ),
+    key!("hooks.unsaved", unsaved as Unsaved)
+        .repository_may("a later one of `off`, `deny`, `ask`", |config, said| {
+            most(&mut config.unsaved, said.unsaved)
+        }),
+    key!("telemetry.enabled", telemetry as bool),
+    key!(
+        "telemetry.endpoint",
+        [telemetry_endpoint],
+        |config, value| {
+            let text: String = read(value)?;
+            config.telemetry_endpoint = Endpoint::configured(&text).map_err(reason)?;
+            Ok(())
+        },
+        |config| {
+            let said = config.telemetry_endpoint.as_ref();
+            shown(said.map_or("", Endpoint::as_str))
         }
-        taken
-    }),
-    tighter(
-        "hooks.unsaved",
-        "a later one of `off`, `deny`, `ask`",
-        |config, value| put::<Unsaved, _>(&mut config.unsaved, value),
-        |config, said| most(&mut config.unsaved, said.unsaved),
     ),
-    users("telemetry.enabled", |config, value| {
-        put::<bool, _>(&mut config.telemetry, value)
-    }),
-    users("telemetry.endpoint", |config, value| {
-        let text: String = read(value)?;
-        config.telemetry_endpoint = Endpoint::configured(&text).map_err(reason)?;
-        Ok(())
-    }),
-    users("telemetry.headers", |config, value| {
-        config.telemetry_headers = Headers::new(read(value)?).map_err(reason)?;
-        Ok(())
-    }),
-    users("telemetry.paths", |config, value| {
-        put::<Paths, _>(&mut config.telemetry_paths, value)
-    }),
-    tighter(
-        "worktrees.notice",
-        "`false`",
-        |config, value| put::<bool, _>(&mut config.worktrees_notice, value),
-        |config, said| least(&mut config.worktrees_notice, said.worktrees_notice),
+    key!(
+        "telemetry.headers",
+        [telemetry_headers],
+        |config, value| {
+            config.telemetry_headers = Headers::new(read(value)?).map_err(reason)?;
+            Ok(())
+        },
+        // Their values may be passwords.
+        |config| {
+            let names = config.telemetry_headers.iter().map(|(name, _)| name);
+            shown(
+                &names
+                    .map(|name| (name, "(not shown)"))
+                    .collect::<BTreeMap<_, _>>(),
+            )
+        }
     ),
+    key!("telemetry.paths", telemetry_paths as Paths),
+    key!("worktrees.notice", worktrees_notice as bool).repository_may("`false`", |config, said| {
+        least(&mut config.worktrees_notice, said.worktrees_notice)
+    }),
 ];
+
+/// Returns a value as TOML; `None` if TOML cannot express it, as a path that is
+/// not UTF-8.
+fn shown<T: Serialize + ?Sized>(value: &T) -> Option<toml::Value> {
+    toml::Value::try_from(value).ok()
+}
 
 fn reason(reason: String) -> Wrong {
     Wrong {
@@ -262,32 +342,13 @@ fn reason(reason: String) -> Wrong {
     }
 }
 
-const fn users(name: &'static str, read: Read) -> Key {
-    Key {
-        name,
-        read,
-        repository: None,
-    }
-}
-
-const fn tighter(name: &'static str, how: &'static str, read: Read, tighten: Tighten) -> Key {
-    Key {
-        name,
-        read,
-        repository: Some((how, tighten)),
-    }
-}
-
 fn read<'de, T: Deserialize<'de>>(value: Value<'de>) -> Result<T, Wrong> {
     Ok(T::deserialize(ValueDeserializer::from(value))?)
 }
 
-fn put<'de, R: Deserialize<'de> + Into<T>, T>(
-    slot: &mut T,
-    value: Value<'de>,
-) -> Result<(), Wrong> {
-    *slot = read::<R>(value)?.into();
-    Ok(())
+fn directories(value: Value<'_>) -> Result<Vec<PathBuf>, Wrong> {
+    let listed: Vec<Spanned<String>> = read(value)?;
+    listed.into_iter().map(directory).collect()
 }
 
 /// Reads the path of a directory: absolute, or below the home directory. Links
@@ -309,29 +370,21 @@ fn directory(said: Spanned<String>) -> Result<PathBuf, Wrong> {
     Ok(path.canonicalize().unwrap_or(path))
 }
 
-fn span(slot: &mut u64, value: Value<'_>) -> Result<(), Wrong> {
-    put::<Span, _>(slot, value)
-}
-
-fn globs(slot: &mut Vec<String>, value: Value<'_>) -> Result<(), Wrong> {
+/// Reads a list of patterns, each of which is right, and all of which can be
+/// compiled together.
+fn globs(value: Value<'_>) -> Result<Vec<String>, Wrong> {
     let patterns: Vec<Spanned<String>> = read(value)?;
     for pattern in &patterns {
         let text = pattern.get_ref();
         let compiled = patterns::check(text).and_then(|()| compile([text]));
-        compiled.map_err(|reason| Wrong {
+        compiled.map_err(|why| Wrong {
             at: Some(pattern.span().start),
-            reason,
-            part: Part::File,
+            ..reason(why)
         })?;
     }
     let patterns: Vec<String> = patterns.into_iter().map(Spanned::into_inner).collect();
-    compile(&patterns).map_err(|reason| Wrong {
-        at: None,
-        reason,
-        part: Part::File,
-    })?;
-    *slot = patterns;
-    Ok(())
+    compile(&patterns).map_err(reason)?;
+    Ok(patterns)
 }
 
 fn compile<'a>(patterns: impl IntoIterator<Item = &'a String>) -> Result<(), String> {
@@ -340,7 +393,7 @@ fn compile<'a>(patterns: impl IntoIterator<Item = &'a String>) -> Result<(), Str
 }
 
 fn gates(config: &mut Config, value: Value<'_>) -> Result<(), Wrong> {
-    let gates: std::collections::BTreeMap<Spanned<String>, Gate> = read(value)?;
+    let gates: BTreeMap<Spanned<String>, Gate> = read(value)?;
     for name in gates.keys() {
         if Agent::named(name.get_ref()).is_none() {
             return Err(Wrong {
@@ -395,24 +448,16 @@ fn union(in_force: &mut Vec<String>, said: Vec<String>) -> bool {
     true
 }
 
-/// Applies the keys in a text that `whose` may set. Returns the entries that
-/// are not in effect.
-pub(super) fn take(config: &mut Config, text: &[u8], whose: Whose) -> Vec<Wrong> {
-    let text = match std::str::from_utf8(text) {
-        Ok(text) => text,
-        Err(error) => {
-            return vec![Wrong {
-                at: Some(error.valid_up_to()),
-                reason: "not UTF-8".into(),
-                part: Part::File,
-            }];
+/// Applies the keys in a text that `whose` may set.
+pub(super) fn take(config: &mut Config, text: &[u8], whose: Whose) -> Taken {
+    let mut taken = Taken::default();
+    let table = match parsed(text) {
+        Ok(table) => table,
+        Err(wrong) => {
+            taken.wrong.push(wrong);
+            return taken;
         }
     };
-    let table = match DeTable::parse(text) {
-        Ok(table) => table.into_inner(),
-        Err(error) => return vec![error.into()],
-    };
-    let mut wrong = Vec::new();
     for (name, value) in table {
         let (at, name) = (name.span().start, name.into_inner());
         let in_table = |key: &Key| {
@@ -420,7 +465,7 @@ pub(super) fn take(config: &mut Config, text: &[u8], whose: Whose) -> Vec<Wrong>
             rest.is_some_and(|rest| rest.starts_with('.'))
         };
         if !KEYS.iter().any(in_table) {
-            wrong.extend(one(config, &name, at, value, whose));
+            taken.add(at, one(config, &name, at, value, whose));
             continue;
         }
         match value.into_inner() {
@@ -428,30 +473,40 @@ pub(super) fn take(config: &mut Config, text: &[u8], whose: Whose) -> Vec<Wrong>
                 for (key, value) in table {
                     let at = key.span().start;
                     let name = format!("{name}.{}", key.get_ref());
-                    wrong.extend(one(config, &name, at, value, whose));
+                    taken.add(at, one(config, &name, at, value, whose));
                 }
             }
-            _ => wrong.push(Wrong {
+            _ => taken.wrong.push(Wrong {
                 at: Some(at),
                 reason: format!("`{name}` is a table, as [{name}]"),
                 part: Part::File,
             }),
         }
     }
-    wrong
+    taken
 }
 
+fn parsed(text: &[u8]) -> Result<DeTable<'_>, Wrong> {
+    let text = str::from_utf8(text).map_err(|error| Wrong {
+        at: Some(error.valid_up_to()),
+        reason: "not UTF-8".into(),
+        part: Part::File,
+    })?;
+    Ok(DeTable::parse(text)?.into_inner())
+}
+
+/// Applies one key. Returns its name.
 fn one(
     config: &mut Config,
     name: &str,
     at: usize,
     value: Value<'_>,
     whose: Whose,
-) -> Option<Wrong> {
+) -> Result<&'static str, Wrong> {
     const MOST_NAME: usize = 64;
     let Some(key) = KEYS.iter().find(|key| key.name == name) else {
         let name: String = name.chars().take(MOST_NAME).collect();
-        return Some(Wrong {
+        return Err(Wrong {
             at: Some(at),
             reason: format!("there is no key {name:?}"),
             part: Part::Unknown,
@@ -459,29 +514,27 @@ fn one(
     };
     let part = Part::Key(key.name);
     let mut said = config.clone();
-    if let Err(wrong) = (key.read)(&mut said, value) {
-        return Some(Wrong {
-            at: wrong.at.or(Some(at)),
-            part,
-            ..wrong
-        });
-    }
+    (key.read)(&mut said, value).map_err(|wrong| Wrong {
+        at: wrong.at.or(Some(at)),
+        part,
+        ..wrong
+    })?;
     let reason = match (whose, key.repository) {
         (Whose::User, _) => {
             *config = said;
-            return None;
+            return Ok(key.name);
         }
         (Whose::Repository, None) => {
             format!("`{name}` can only be set in the user's configuration")
         }
         (Whose::Repository, Some((how, tighten))) => {
             if tighten(config, said) {
-                return None;
+                return Ok(key.name);
             }
             format!("`{name}` keeps the user's value: a repository may only set {how}")
         }
     };
-    Some(Wrong {
+    Err(Wrong {
         at: Some(at),
         reason,
         part,

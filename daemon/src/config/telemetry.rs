@@ -5,7 +5,7 @@ use std::fmt;
 
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The longest address, in bytes.
 const MOST_ADDRESS: usize = 2_000;
@@ -173,7 +173,7 @@ impl fmt::Debug for Headers {
 }
 
 /// How records name files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Paths {
     /// By their paths.

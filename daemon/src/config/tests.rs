@@ -6,7 +6,9 @@ use super::*;
 /// Returns the defaults with the values of a user's file, or its first error.
 pub(super) fn parse(text: &str) -> Result<Config, String> {
     let mut config = Config::default();
-    let wrong = config.apply(Path::new("c.toml"), text.as_bytes(), Whose::User);
+    let wrong = config
+        .apply(Path::new("c.toml"), text.as_bytes(), Whose::User)
+        .wrong;
     match wrong.first() {
         Some(wrong) => Err(wrong.to_string()),
         None => Ok(config),

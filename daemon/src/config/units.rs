@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
 use touchmark_proto::Millis;
 
 /// A duration in milliseconds.
@@ -24,6 +25,23 @@ pub(super) type TextBytes = Size<1, { 1 << 30 }>;
 /// A number of simultaneous connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Connections(u32);
+
+/// The units of durations, in milliseconds, the smallest first.
+const SPANS: &[(&str, u64)] = &[
+    ("ms", 1),
+    ("s", 1_000),
+    ("min", 60_000),
+    ("h", 3_600_000),
+    ("days", 86_400_000),
+];
+
+/// The units of sizes, in bytes, the smallest first.
+const SIZES: &[(&str, u64)] = &[
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
 
 /// The maximum duration, in milliseconds; its sum with a current time cannot
 /// overflow.
@@ -63,6 +81,24 @@ impl<const LEAST: u64, const MOST: u64> From<Size<LEAST, MOST>> for u64 {
     }
 }
 
+impl From<Millis> for Span {
+    fn from(millis: Millis) -> Self {
+        Self(millis)
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> From<u64> for Size<LEAST, MOST> {
+    fn from(bytes: u64) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<u32> for Connections {
+    fn from(connections: u32) -> Self {
+        Self(connections)
+    }
+}
+
 impl From<Connections> for u32 {
     fn from(connections: Connections) -> Self {
         connections.0
@@ -95,27 +131,20 @@ fn split(text: &str) -> Option<(u64, &str)> {
 
 fn span(text: &str) -> Option<Span> {
     let (number, unit) = split(text)?;
-    let factor = match unit {
-        "ms" => 1,
-        "" | "s" => 1_000,
-        "min" => 60_000,
-        "h" => 3_600_000,
-        "day" | "days" => 86_400_000,
-        _ => return None,
+    let unit = match unit {
+        "" => "s",
+        "day" => "days",
+        unit => unit,
     };
-    Span::new(number, factor)
+    let (_, factor) = SPANS.iter().find(|(name, _)| *name == unit)?;
+    Span::new(number, *factor)
 }
 
 fn bytes<const LEAST: u64, const MOST: u64>(text: &str) -> Option<Size<LEAST, MOST>> {
     let (number, unit) = split(text)?;
-    let shift = match unit {
-        "" | "B" => 0,
-        "KiB" => 10,
-        "MiB" => 20,
-        "GiB" => 30,
-        _ => return None,
-    };
-    Size::new(number.checked_mul(1 << shift)?)
+    let unit = if unit.is_empty() { "B" } else { unit };
+    let (_, factor) = SIZES.iter().find(|(name, _)| *name == unit)?;
+    Size::new(number.checked_mul(*factor)?)
 }
 
 fn keep(text: &str) -> Option<Keep> {
@@ -153,6 +182,45 @@ fn keep_bytes(text: &str) -> Option<KeepBytes> {
     Some(keep)
 }
 
+/// Returns a number and the largest unit that needs no fraction.
+fn whole(number: u64, units: &[(&'static str, u64)]) -> String {
+    let fits = |unit: &&(&str, u64)| number != 0 && number.is_multiple_of(unit.1);
+    match units.iter().rev().find(fits).or(units.first()) {
+        Some((unit, of)) => format!("{} {unit}", number / of),
+        None => number.to_string(),
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&whole(self.0, SPANS))
+    }
+}
+
+impl<const LEAST: u64, const MOST: u64> fmt::Display for Size<LEAST, MOST> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&whole(self.0, SIZES))
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.count.map(|count| format!("{count} per path"));
+        let age = self.age.map(|age| age.to_string());
+        let parts: Vec<String> = count.into_iter().chain(age).collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
+impl fmt::Display for KeepBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let age = self.age.map(|age| age.to_string());
+        let bytes = self.bytes.map(|bytes| bytes.to_string());
+        let parts: Vec<String> = age.into_iter().chain(bytes).collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
 /// A visitor that reads a text with one function, and a whole number with
 /// another.
 struct Quantity<T> {
@@ -177,6 +245,25 @@ impl<T> Visitor<'_> for Quantity<T> {
             .ok()
             .and_then(self.number)
             .ok_or_else(|| E::custom(format!("{number} is not {}", self.what)))
+    }
+}
+
+/// Writes a value as the text that is read.
+macro_rules! written_as_text {
+    ($($what:ty),+) => {
+        $(impl Serialize for $what {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        })+
+    };
+}
+
+written_as_text!(Span, Bytes, FrameBytes, TextBytes, Keep, KeepBytes);
+
+impl Serialize for Connections {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(self.0)
     }
 }
 

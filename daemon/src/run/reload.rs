@@ -33,7 +33,7 @@ impl Daemon {
             self.configuration.refused = refused;
             return;
         }
-        let changes = Arc::make_mut(&mut self.options.config).reload(new.config);
+        let changes = Arc::make_mut(&mut self.options.config).reload(&new.config);
         tracing::info!("the configuration was read: {}", list(&changes.taken));
         if !changes.at_restart.is_empty() {
             tracing::warn!("in force after a restart: {}", list(&changes.at_restart));

@@ -65,7 +65,7 @@ use crate::links::{End, absolute, relative, resolve_until};
 use crate::system::stat::MetadataExt as _;
 
 /// The way in which the workspace is watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
     /// The system's own interface. If it is not available, nothing is watched,

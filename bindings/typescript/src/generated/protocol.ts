@@ -3754,7 +3754,7 @@ export interface Unsubscribe {
 }
 
 /** What only the user may do. */
-export type UsersOnly = "pause" | "resume" | "allow" | "bypass";
+export type UsersOnly = "pause" | "resume" | "allow" | "config" | "bypass";
 
 /** How it is known that a stored result is still valid. */
 export type Validity = "verified" | "timed";
