@@ -143,6 +143,18 @@ impl Copy {
                 }
             }
             self.layers.retain(|layer| !layer.held.is_empty());
+        } else {
+            // SEEN-8: lines are matched by number.
+            for layer in &mut self.layers {
+                layer.held.retain(|spot| !held.contains(spot));
+            }
+            self.layers
+                .retain(|layer| layer.held.iter().any(|spot| spot % 2 == 1));
+            let ends = last == lines.len();
+            let beyond = |layer: &Layer| layer.held.iter().any(|spot| *spot > 2 * last);
+            if ends && self.layers.iter().any(beyond) {
+                self.open = Some("the end was shown of a text that cannot be compared");
+            }
         }
         // A session that was shown all lines has seen both ends.
         if (0..lines.len()).all(|line| held.contains(&(2 * line + 1))) {
