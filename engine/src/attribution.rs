@@ -172,8 +172,13 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
 /// edit matches once, and never the content that was there when it began.
 fn declared(state: &State, path: &RelPath, hash: Option<Hash>) -> Option<Decision> {
     let wanted = HashOrAbsent::from(hash);
-    let (edit, _) = state.edits_on(path).find(|(_, file)| {
-        file.expect == Some(wanted) && file.matched.is_none() && file.began != hash
+    let edit = state.edits.values().find(|edit| {
+        edit.files.iter().any(|file| {
+            file.may_have_written(path)
+                && file.expect == Some(wanted)
+                && file.matched.is_none()
+                && file.began != hash
+        })
     })?;
     let author = Author::agent(edit.fact.session.clone());
     Some(Decision::by(

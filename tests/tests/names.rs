@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use rustix::fs::{CWD, RenameFlags};
 use serde_json::{Value, json};
 use touchmark_tests::mounts;
+use touchmark_tests::process::Stopped;
 use touchmark_tests::{Session, World, authors, sha256, text, user};
 
 /// Returns the changes that a session is told: each path with its kind and its
@@ -753,4 +754,37 @@ fn file1_the_name_that_had_the_file_first_keeps_its_author() {
     reader.ok("file/status", json!({"paths": ["link", "a"]}));
     let history = reader.history("a");
     assert_eq!(authors_of(&history[0]), "agent:w", "{history:?}");
+}
+
+/// The write is found by one name, after the user has replaced the other.
+#[test]
+fn file2_a_declared_write_is_the_sessions_by_the_name_that_parted() {
+    let mut world = World::new();
+    world.file("b", "one\n");
+    fs::hard_link(world.path("b"), world.path("a")).unwrap();
+    let mut agent = world.session("s");
+    agent.read("a");
+    agent.read("b");
+    let files = json!([{"path": "b", "expect": sha256("two\n")}]);
+    let begun = agent.ok("edit/begin", json!({"files": files}));
+    let stopped = Stopped::new(world.pid());
+    fs::write(world.path("b"), "two\n").unwrap();
+    user::replace(&world.path("b"), "three\n");
+    drop(stopped);
+    let status = agent.ok("file/status", json!({"paths": ["a", "b"]}));
+    let states = |n: usize| status["files"][n]["state"].clone();
+    assert_eq!(
+        (states(0), states(1)),
+        (json!("fresh"), json!("stale")),
+        "{status}"
+    );
+    let history = |agent: &mut Session, path: &str| {
+        let history = agent.client.ok("file/history", json!({"path": path}));
+        history["versions"][0]["author"]["kind"].clone()
+    };
+    assert_eq!(history(&mut agent, "a"), "agent");
+    assert_eq!(history(&mut agent, "b"), "user");
+    let ended = agent.ok("edit/commit", json!({"edit": begun["edit"]}));
+    assert_eq!(ended["files"][0]["outcome"], "overwritten", "{ended}");
+    world.healthy();
 }

@@ -182,6 +182,16 @@ pub struct EditFile {
     /// The name by which the edit was begun, if it differs from `path`
     /// (FILE-2).
     pub name: Option<RelPath>,
+    /// A name that was one of this file when the edit began, and has parted from
+    /// it since: what was written by `path` may be found there alone (FILE-2).
+    pub parted: Option<RelPath>,
+}
+
+impl EditFile {
+    /// Returns whether a content at `path` may be the one that is declared.
+    pub fn may_have_written(&self, path: &RelPath) -> bool {
+        self.path == *path || self.parted.as_ref() == Some(path)
+    }
 }
 
 /// An open command window.

@@ -29,6 +29,7 @@ impl State {
                 name: Some(self.names.last_used(&fact.session, &file.path))
                     .filter(|name| **name != file.path)
                     .cloned(),
+                parted: None,
             })
             .collect();
         self.edits.insert(

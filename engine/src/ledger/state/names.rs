@@ -149,6 +149,9 @@ impl State {
                 {
                     open.path = first.clone();
                     open.name = open.name.take().filter(|name| name != first);
+                    open.parted = Some(file.clone());
+                } else {
+                    open.parted = Some(first.clone());
                 }
             }
         }

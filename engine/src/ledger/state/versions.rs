@@ -70,7 +70,7 @@ impl State {
         };
         let wanted = HashOrAbsent::from(fact.held.hash);
         for file in &mut edit.files {
-            if file.path == fact.path && file.expect == Some(wanted) {
+            if file.may_have_written(&fact.path) && file.expect == Some(wanted) {
                 file.matched = Some(fact.amends.unwrap_or(n));
             }
         }

@@ -98,6 +98,7 @@ structs! {
         2 began: Option<Content>,
         3 matched: Option<u64>,
         4 name: Option<Path>,
+        5 parted: Option<Path>,
     }
     Command = state::Command { 0 fact: CommandBegun, 1 n: u64, 2 cover: Globs }
     PastCommand = state::PastCommand {
