@@ -88,6 +88,14 @@ fn each_value_is_listed_with_the_places_that_set_it() {
         "{listed}"
     );
     assert!(listed.contains("idle_exit default \"30 min\""), "{listed}");
+    let said = done(&world, &["set", "calls.age", "1 min"]);
+    assert!(said.contains("what else is wrong there"), "{said}");
+    world.file(
+        ".touchmark.toml",
+        "[calls]\nkeep = 5\nnever = [\"a\u{202e}b\"]\n",
+    );
+    let never = done(&world, &["get", "calls.never"]);
+    assert!(never.contains("a\\u202eb"), "{never}");
     assert_eq!(done(&world, &["get", "calls.keep"]), "5");
     assert!(refused(&world, &["get", "hooks.gat"]).contains("'hooks.gate'"));
 }

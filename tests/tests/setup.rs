@@ -480,12 +480,12 @@ fn settings_on_another_file_system_come_back() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
 }
 
-/// Answers the question after `meanwhile` has run. Returns whether the command
-/// succeeded, and its output.
-fn asked(world: &World, meanwhile: impl FnOnce()) -> (bool, String) {
+/// Answers the question of `setup` with these options after `meanwhile` has run.
+/// Returns whether the command succeeded, and its output.
+fn asked(world: &World, options: &str, meanwhile: impl FnOnce()) -> (bool, String) {
     let mut terminal = Command::new("script");
     let line = format!(
-        "stty cols 80; '{}' --workspace '{}' setup --agent claude",
+        "stty cols 80; '{}' --workspace '{}' setup {options}",
         binary().display(),
         world.workspace().display()
     );
@@ -518,7 +518,7 @@ fn what_is_saved_while_the_question_waits_is_kept() {
     let claude = world.outside().join(".claude.json");
     write(&claude, "{\n  \"numStartups\": 1\n}");
     // The agent counts its starts: that changes nothing of what was shown.
-    let (agreed, said) = asked(&world, || {
+    let (agreed, said) = asked(&world, "--agent claude", || {
         fs::write(&claude, "{\n  \"numStartups\": 2\n}").unwrap()
     });
     assert!(agreed, "{said}");
@@ -530,7 +530,8 @@ fn what_is_saved_while_the_question_waits_is_kept() {
         let shown = line.trim_end_matches('\r');
         assert!(shown.chars().count() <= 80, "{shown}");
     }
-    done(&world, &["--remove", "--yes"]);
+    let (agreed, said) = asked(&world, "--remove", || ());
+    assert!(agreed && said.contains("Restore 2 files? [y/N]"), "{said}");
     assert_eq!(
         fs::read_to_string(&claude).unwrap(),
         "{\n  \"numStartups\": 2\n}"
@@ -538,7 +539,9 @@ fn what_is_saved_while_the_question_waits_is_kept() {
     // Another program has added the same: what was shown is not what would be
     // written.
     let theirs = json!({"mcpServers": {"touchmark": {"command": "mine"}}}).to_string();
-    let (agreed, said) = asked(&world, || fs::write(&claude, &theirs).unwrap());
+    let (agreed, said) = asked(&world, "--agent claude", || {
+        fs::write(&claude, &theirs).unwrap()
+    });
     assert!(!agreed && said.contains("changed meanwhile"), "{said}");
     assert_eq!(fs::read_to_string(&claude).unwrap(), theirs);
 }

@@ -16,10 +16,14 @@ use crate::daemon::config::{Config, Configured, Setting};
 use crate::output::{self, Failure, Outcome};
 use crate::style;
 use crate::table::{Cell, Step, Table, View};
-use crate::text::{directory, plural};
+use crate::text::{directory, escaped, plural};
 
 /// Key, where it is set, and value.
 const TABLE: Table = Table::new(&[Step::Middle(2, 24), Step::Middle(1, 20), Step::Middle(2, 8)]);
+
+/// The longest value that is shown, in characters. A configuration file has at
+/// most 1 MiB.
+const LONGEST: usize = 1 << 20;
 
 /// Show the settings in effect and where each is set, or change them.
 ///
@@ -110,7 +114,7 @@ fn get(context: &Context, workspace: &Workspace, name: &str) -> Outcome {
         return context.json(&json_of(&configured, &one));
     }
     match one.value {
-        Some(value) => output::line(&document::inline(&value)),
+        Some(value) => output::line(&shown(&value)),
         None => Err(Failure::No(format!(
             "`{name}` is not set: the daemon finds it out"
         ))),
@@ -149,10 +153,8 @@ pub(crate) fn lines(configured: &Configured, root: &Path, view: &View) -> Vec<St
         let from: Vec<String> = places(configured, one.key)
             .map(|(file, line)| format!("{}:{line}", name(file, root)))
             .collect();
-        let value = one
-            .value
-            .as_ref()
-            .map_or_else(|| "found out".to_owned(), document::inline);
+        let value = one.value.as_ref();
+        let value = value.map_or_else(|| "found out".to_owned(), shown);
         let (look, from) = match from.is_empty() {
             true => (style::DIM, "default".to_owned()),
             false => (Style::new(), from.join(", ")),
@@ -161,6 +163,12 @@ pub(crate) fn lines(configured: &Configured, root: &Path, view: &View) -> Vec<St
         vec![key, (look, from), (look, value)] as Vec<Cell>
     });
     TABLE.lines(rows, view.columns)
+}
+
+/// Returns a value on one line. A repository's file is not trusted, so hidden
+/// characters are escaped (SEC-4).
+fn shown(value: &toml::Value) -> String {
+    escaped(&document::inline(value), LONGEST)
 }
 
 /// Returns a configuration file's name for people.

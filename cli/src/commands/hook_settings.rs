@@ -38,7 +38,8 @@ fn carry_out(context: &Context, options: &Options, direction: Direction, plan: &
     }
     let writes = plan.changes() && !dry_run;
     if writes {
-        if !yes && !confirm::agreed("Write this?", confirm::WRITE)? {
+        let question = format!("{} this?", direction.verb());
+        if !yes && !confirm::agreed(&question, confirm::WRITE)? {
             return Err(Failure::No(format!("{name} is left as it is")));
         }
         plan.carry_out()?;

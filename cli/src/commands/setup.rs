@@ -79,7 +79,8 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     if options.write.dry_run {
         findings.extend(rows.iter().flat_map(|row| setup.wrong(row)));
     } else {
-        let question = format!("Write {}?", count(changes as u64, "file"));
+        let verb = setup.action.verb();
+        let question = format!("{verb} {}?", count(changes as u64, "file"));
         let agreed =
             changes == 0 || options.write.yes || confirm::agreed(&question, confirm::WRITE)?;
         if !agreed {

@@ -21,6 +21,16 @@ pub(crate) enum Direction {
     Uninstall,
 }
 
+impl Direction {
+    /// Returns what a question asks whether to do with the files.
+    pub(crate) fn verb(self) -> &'static str {
+        match self {
+            Self::Install => "Write",
+            Self::Uninstall => "Restore",
+        }
+    }
+}
+
 /// A change of one file that is not made yet.
 #[derive(Debug)]
 pub(crate) struct Plan {

@@ -50,6 +50,12 @@ impl Play {
         people.any(|person| person.held.get(name).is_some_and(|held| held.used))
     }
 
+    /// Returns whether a file was used, also by another name or one it had.
+    fn is_file_used(&self, name: Name) -> bool {
+        let mut names = self.truth.names_of_gone(name).into_iter();
+        names.any(|name| self.used(name))
+    }
+
     fn statuses(&mut self, who: usize) -> Done {
         let answer = self.ask(who, "file/status", json!({"paths": NAMES}))?;
         let states = answer["files"].as_array().cloned().unwrap_or_default();
@@ -138,7 +144,7 @@ impl Play {
             let at = |field: &str| NAMES.iter().find(|name| change[field] == **name);
             let Some(name) = at("path") else {
                 let path = change["path"].as_str().unwrap_or_default().to_owned();
-                if at("from").is_some_and(|from| self.used(from)) {
+                if at("from").is_some_and(|from| self.is_file_used(from)) {
                     // A path outside of `NAMES`, reached through a link.
                     self.truth.beyond.insert(path.clone());
                 }

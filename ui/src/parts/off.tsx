@@ -8,7 +8,8 @@ import { Ago, Command } from "./basics.js";
 import { exact } from "../times.js";
 
 const TRIED: Record<UsersOnly, string> = {
-  pause: "touchmark pause", resume: "touchmark resume", allow: "touchmark allow", bypass: "TOUCHMARK_BYPASS",
+  pause: "touchmark pause", resume: "touchmark resume", allow: "touchmark allow",
+  config: "touchmark config", bypass: "TOUCHMARK_BYPASS",
 };
 
 /** The most runs, permissions and attempts that are shown; the newest ones. */

@@ -161,16 +161,23 @@ impl<'a> Target<'a> {
             .below
             .settings()
             .any(|one| one.key == key && one.at_restart);
-        let file = directory(&self.path);
         let when = match (daemons, waits) {
             (0, _) => String::new(),
+            // A daemon leaves all as it was while anything is wrong there.
+            _ if self.whose == Whose::User && !self.wrong(after).is_empty() => {
+                ": running daemons wait until what else is wrong there is corrected; `touchmark \
+                 config` names it"
+                    .to_owned()
+            }
             (_, true) => ": `touchmark restart` puts it in effect".to_owned(),
             (count, false) => {
                 let daemons = plural(count, "running daemon has", "running daemons have");
                 format!(": {daemons} been told")
             }
         };
+        let file = self.path.to_string_lossy();
         let facts = json!({ "file": file, "daemons": daemons, "atRestart": waits });
+        let file = directory(&self.path);
         self.context
             .tell(&facts, &format!("{what} in {file}{when}"))
     }
