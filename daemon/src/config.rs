@@ -469,6 +469,11 @@ impl Config {
         Applied { set, wrong }
     }
 
+    /// Returns the names of all keys, in the order of the documentation.
+    pub fn keys() -> impl Iterator<Item = &'static str> {
+        keys::all().map(|key| key.name)
+    }
+
     /// Returns every key, in the order of the documentation, with its value.
     pub fn settings(&self) -> impl Iterator<Item = Setting> {
         keys::all().map(|key| Setting {

@@ -75,7 +75,7 @@ struct Key {
 }
 
 fn names() -> PossibleValuesParser {
-    PossibleValuesParser::new(Config::default().settings().map(|one| one.key))
+    PossibleValuesParser::new(Config::keys())
 }
 
 #[derive(Debug, Args)]

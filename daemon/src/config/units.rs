@@ -191,6 +191,12 @@ fn whole(number: u64, units: &[(&'static str, u64)]) -> String {
     }
 }
 
+/// Returns the parts of a bound that are given.
+fn both(one: Option<String>, other: Option<String>) -> String {
+    let parts: Vec<String> = one.into_iter().chain(other).collect();
+    parts.join(", ")
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&whole(self.0, SPANS))
@@ -206,18 +212,14 @@ impl<const LEAST: u64, const MOST: u64> fmt::Display for Size<LEAST, MOST> {
 impl fmt::Display for Keep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = self.count.map(|count| format!("{count} per path"));
-        let age = self.age.map(|age| age.to_string());
-        let parts: Vec<String> = count.into_iter().chain(age).collect();
-        f.write_str(&parts.join(", "))
+        f.write_str(&both(count, self.age.map(|age| age.to_string())))
     }
 }
 
 impl fmt::Display for KeepBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let age = self.age.map(|age| age.to_string());
-        let bytes = self.bytes.map(|bytes| bytes.to_string());
-        let parts: Vec<String> = age.into_iter().chain(bytes).collect();
-        f.write_str(&parts.join(", "))
+        f.write_str(&both(age, self.bytes.map(|bytes| bytes.to_string())))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Decides whether git brought the content of a version (HIST-8).
 
 mod filtered;
+mod texts;
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::Metadata;
 use std::io::Read as _;
@@ -13,7 +13,6 @@ use touchmark_engine::{Carriage, Fact, Held, VersionFact};
 use touchmark_proto::{Evidence, Hash, Millis, RelPath, native};
 
 use super::blobs::{Nanos, SECOND, written};
-use super::converted::converted;
 use super::moves::{Changed, Kind, Timed};
 use super::place::{AROUND, Place};
 use crate::git::index::ObjectId;
@@ -21,6 +20,7 @@ use crate::git::reflog::Move;
 use crate::store::Reader;
 use crate::system::open::regular;
 use crate::system::stat::modified_ms;
+use texts::{as_stored, is_begun, is_conflict, lines_of};
 
 /// The largest content that is looked at, in bytes.
 const MOST: u64 = 64 << 20;
@@ -160,13 +160,9 @@ impl Job {
         if let Some(how) = self.explained(place, log, path, content, lost) {
             return how;
         }
-        // Its blob is left when nothing else tells of that merge any more.
-        if content.is_left_by_merge() && place.in_index(path) != Some(content.id) {
-            place.waits_with(path, content.id);
-            return Carriage::Carried;
-        }
-        let is_called_off = lost.is_some_and(|lost| self.calls_off_at_once(place, log, lost));
-        if is_called_off || self.is_put_together(place, log, path, content) {
+        if self.is_put_together(place, log, path, content)
+            || lost.is_some_and(|lost| self.calls_off_at_once(place, log, lost))
+        {
             return Carriage::Carried;
         }
         // A filter may leave out what was typed, so that git has the rest.
@@ -435,10 +431,11 @@ impl Job {
         let moves = self.moves(place, from.max(Nanos::from(came) * MILLISECOND), seen);
         let of_file = |changed: &Option<Arc<Changed>>| changed.as_ref()?.get(path).copied();
         // What is gone with the commit of a merge, the user may have removed.
-        let mut by_git = moves.iter().rev();
-        let by_git =
-            by_git.find(|(one, changed)| Kind::of(one) != Kind::Ends && of_file(changed).is_some());
-        let newest = by_git.and_then(|(_, changed)| of_file(changed));
+        let mut by_git = moves
+            .iter()
+            .rev()
+            .filter(|(one, _)| Kind::of(one) != Kind::Ends);
+        let newest = by_git.find_map(|(_, changed)| of_file(changed));
         // Git removes a file before it writes it again, which may take a
         // filter's time.
         if newest.is_some_and(|(before, _)| before == Some(old))
@@ -482,7 +479,15 @@ impl Job {
         content: &Content,
     ) -> bool {
         let index = place.in_index(path);
-        if index == Some(content.id) || !is_at_work(place, content.since) {
+        if index == Some(content.id) {
+            return false;
+        }
+        // Its blob is left when nothing else tells of that merge any more.
+        if content.is_left_by_merge() {
+            place.waits_with(path, content.id);
+            return true;
+        }
+        if !is_at_work(place, content.since) {
             return false;
         }
         // A merge writes both within one tick of the clock, so the order of the
@@ -508,12 +513,6 @@ impl Job {
     }
 }
 
-/// Returns whether a text may have been seen while `whole` was written: it is
-/// empty, or consists of the first pages.
-fn is_begun(text: &[u8], whole: &[u8]) -> bool {
-    text.len().is_multiple_of(PAGE) && text.len() < whole.len() && whole.starts_with(text)
-}
-
 /// Returns whether a stash was made or dropped, or `HEAD` moved, around that time.
 fn is_at_work(place: &Place, since: Nanos) -> bool {
     let stashed = place.stashes.changed();
@@ -530,28 +529,6 @@ fn is_at_work(place: &Place, since: Nanos) -> bool {
         (begun - NEAR..=ended).contains(&since)
     });
     is_stash || is_move
-}
-
-/// Returns a text with what git itself converts as git stores it.
-fn as_stored(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let stored = converted(bytes).pop();
-    stored.map_or(Cow::Borrowed(bytes), Cow::Owned)
-}
-
-/// Returns the lines of a text, without white space at their ends.
-fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    text.split(|byte| *byte == b'\n')
-        .map(<[u8]>::trim_ascii_end)
-}
-
-/// Returns whether a text has the marks of a conflict.
-fn is_conflict(text: &[u8]) -> bool {
-    let marks: [&[u8]; 3] = [b"<<<<<<< ", b"=======", b">>>>>>> "];
-    let mut left = marks.iter().peekable();
-    for line in text.split(|byte| *byte == b'\n') {
-        left.next_if(|mark| line.starts_with(mark));
-    }
-    left.peek().is_none()
 }
 
 /// Returns whether a version is to be looked at: no client has declared or

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use touchmark_engine::{Carriage, Fact, Record};
 use touchmark_proto::daemon::Ping;
 use touchmark_proto::{Error, Millis, Places, RelPath};
@@ -41,10 +41,6 @@ const LARGEST_AHEAD: u64 = 256 << 10;
 /// more versions are looked at.
 const FACTS: usize = 500;
 
-/// The time from the end of a look to the next one, if no answer waits. Each look
-/// costs switches between threads, beside a client that goes on writing.
-const PAUSE: Duration = Duration::from_millis(20);
-
 /// How long an answer waits for the looks at versions that git may have brought.
 const LOOKING: Duration = Duration::from_secs(10);
 
@@ -69,8 +65,6 @@ pub(crate) struct Looks {
     user: Places,
     store: Readers,
     queue: Mutex<Queue>,
-    /// Notified when an answer begins to wait.
-    asked: Notify,
     /// The number of the newest fact of the daemon before this one; `None` when
     /// its last versions were looked at.
     before: Mutex<Option<u64>>,
@@ -80,12 +74,10 @@ pub(crate) struct Looks {
     places: Mutex<HashMap<PathBuf, Option<Place>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Queue {
     waiting: Vec<Waits>,
     is_running: bool,
-    /// When the next look may begin.
-    next: tokio::time::Instant,
 }
 
 #[derive(Debug)]
@@ -246,12 +238,7 @@ impl Looks {
             root,
             user,
             store,
-            queue: Mutex::new(Queue {
-                waiting: Vec::new(),
-                is_running: false,
-                next: tokio::time::Instant::now(),
-            }),
-            asked: Notify::new(),
+            queue: Mutex::default(),
             before: Mutex::new(Some(newest)),
             open: Mutex::default(),
             places: Mutex::default(),
@@ -305,15 +292,12 @@ impl Looks {
     fn wait(&self, answer: oneshot::Sender<()>) -> bool {
         let mut queue = self.locked();
         queue.waiting.push(Waits::Answer(answer));
-        self.asked.notify_one();
         !std::mem::replace(&mut queue.is_running, true)
     }
 
     /// Looks at versions until the queue is empty.
     pub(crate) async fn run(self: Arc<Self>, inside: Inside) {
         loop {
-            let next = self.locked().next;
-            let _asked_or_due = tokio::time::timeout_at(next, self.asked.notified()).await;
             let waiting = {
                 let mut queue = self.locked();
                 queue.is_running = !queue.waiting.is_empty();
@@ -340,7 +324,6 @@ impl Looks {
             if let Err(error) = looked.await {
                 tracing::error!("a look at a repository broke off: {error}");
             }
-            self.locked().next = tokio::time::Instant::now() + PAUSE;
         }
     }
 
@@ -483,7 +466,7 @@ impl Looks {
         let seen = seen.filter(|_| !place.is_reverted(job.since()));
         let how = seen.or_else(|| job.judge(place, log, &file, path, read))?;
         if how != Carriage::Unclear {
-            place.has_brought(job.n);
+            place.note_brought(job.n);
         }
         tracing::debug!("{}, version {}: {how:?}", job.fact.path, job.n);
         Some(Fact::GitBrought {

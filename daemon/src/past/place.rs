@@ -186,7 +186,7 @@ impl Place {
     }
 
     /// Notes a version that git was found to have brought.
-    pub(super) fn has_brought(&mut self, version: u64) {
+    pub(super) fn note_brought(&mut self, version: u64) {
         self.brought.insert(version);
     }
 

@@ -40,13 +40,14 @@ pub(super) fn set(
 ) -> Outcome {
     let target = Target::new(context, workspace, here)?;
     let text = target.text()?;
-    // What is wrong with the value that the text is in TOML, if it is one.
+    // The refusal of the first reading: as a value of TOML if the argument is one,
+    // else as a text.
     let mut refused = None;
     for value in document::meant(typed) {
         let after = document::set(text, key, &value)?;
         let wrong = target.wrong(&after);
         match wrong.into_iter().find(|wrong| concerns(wrong, key)) {
-            None => return target.write(&after, key, &format!("`{key}` is {value}")),
+            None => return target.write(&after, Some(key), &format!("`{key}` is {value}")),
             Some(wrong) => {
                 refused.get_or_insert(wrong);
             }
@@ -60,7 +61,7 @@ pub(super) fn set(
 pub(super) fn unset(context: &Context, workspace: &Workspace, key: &str, here: bool) -> Outcome {
     let target = Target::new(context, workspace, here)?;
     match document::unset(target.text()?, key)? {
-        Some(after) => target.write(&after, key, &format!("`{key}` is no longer set")),
+        Some(after) => target.write(&after, Some(key), &format!("`{key}` is no longer set")),
         None => Err(Failure::No(format!(
             "`{key}` is not set in {}",
             directory(&target.path)
@@ -86,7 +87,7 @@ pub(super) fn edit(context: &Context, workspace: &Workspace, here: bool) -> Outc
             .map_err(|_| Failure::No("nothing was changed: the text is not UTF-8".into()))?;
         let wrong = target.wrong(&after);
         let Some(first) = wrong.first() else {
-            return target.write(&after, "", "saved");
+            return target.write(&after, None, "saved");
         };
         for wrong in &wrong {
             context.note(&format!("line {}: {}", wrong.line, wrong.reason));
@@ -152,15 +153,16 @@ impl<'a> Target<'a> {
         config.apply(&self.path, text.as_bytes(), self.whose).wrong
     }
 
-    /// Writes the file, and has the daemons read it again.
-    fn write(&self, after: &str, key: &str, what: &str) -> Outcome {
+    /// Writes the file, and has the daemons read it again. `key` is the key that
+    /// was changed; `None` for an edit of the whole file.
+    fn write(&self, after: &str, key: Option<&str>, what: &str) -> Outcome {
         self.file
             .replace(self.before.as_deref(), Some(after.as_bytes()))?;
         let daemons = self.read_again();
         let waits = self
             .below
             .settings()
-            .any(|one| one.key == key && one.at_restart);
+            .any(|one| Some(one.key) == key && one.at_restart);
         let when = match (daemons, waits) {
             (0, _) => String::new(),
             // A daemon leaves all as it was while anything is wrong there.

@@ -93,39 +93,40 @@ mod tests {
     #[test]
     fn everything_else_stays() {
         let text = "# mine\nidle_exit = \"2 h\" # long\n\n[marks]\nlate = 3\n";
-        let set = |text: &str, key: &str, typed: &str| set(text, key, &meant(typed)[0]).unwrap();
-        assert_eq!(
-            set(text, "idle_exit", "\"1 h\""),
-            text.replace("2 h", "1 h")
-        );
-        assert_eq!(
-            set(text, "marks.edit_ttl", "5"),
-            format!("{text}edit_ttl = 5\n")
-        );
-        assert_eq!(
-            set(text, "watch", "\"off\""),
-            text.replace("# long\n", "# long\nwatch = \"off\"\n")
-        );
-        assert_eq!(
-            set(text, "hooks.gate", "\"off\""),
-            format!("{text}\n[hooks]\ngate = \"off\"\n")
-        );
-        assert_eq!(set("", "calls.keep", "5"), "[calls]\nkeep = 5\n");
-        assert_eq!(
-            set("calls = { keep = 1 }\n", "calls.age", "5"),
-            "calls = { keep = 1, age = 5 }\n"
-        );
-        assert_eq!(
-            set("calls.keep = 1\n", "calls.keep", "5"),
-            "calls.keep = 5\n"
-        );
+        let (inline, dotted) = ("calls = { keep = 1 }\n", "calls.keep = 1\n");
+        for (text, key, typed, after) in [
+            (text, "idle_exit", "\"1 h\"", &*text.replace("2 h", "1 h")),
+            (
+                text,
+                "marks.edit_ttl",
+                "5",
+                &format!("{text}edit_ttl = 5\n"),
+            ),
+            (
+                text,
+                "watch",
+                "\"off\"",
+                &text.replace("# long\n", "# long\nwatch = \"off\"\n"),
+            ),
+            (
+                text,
+                "hooks.gate",
+                "\"off\"",
+                &format!("{text}\n[hooks]\ngate = \"off\"\n"),
+            ),
+            ("", "calls.keep", "5", "[calls]\nkeep = 5\n"),
+            (inline, "calls.age", "5", "calls = { keep = 1, age = 5 }\n"),
+            (dotted, "calls.keep", "5", "calls.keep = 5\n"),
+        ] {
+            assert_eq!(set(text, key, &meant(typed)[0]).unwrap(), after, "{key}");
+        }
         assert_eq!(unset(text, "hooks.gate").unwrap(), None);
         assert_eq!(
             unset(text, "marks.late").unwrap().unwrap(),
             text.replace("late = 3\n", "")
         );
-        assert!(super::set("a = ", "watch", &meant("off")[0]).is_err());
-        assert!(super::set("marks = 3", "marks.late", &meant("1")[0]).is_err());
+        assert!(set("a = ", "watch", &meant("off")[0]).is_err());
+        assert!(set("marks = 3", "marks.late", &meant("1")[0]).is_err());
     }
 
     #[test]

@@ -10,9 +10,8 @@ use touchmark_proto::Hash;
 use super::super::blobs::Nanos;
 use super::super::moves::{Kind, Timed};
 use super::super::place::{AROUND, Place};
-use super::{
-    Content, Job, MILLISECOND, MOST, MOST_MOVES, OnDisk, SETTLING, content, lines_of, on_disk,
-};
+use super::texts::lines_of;
+use super::{Content, Job, MILLISECOND, MOST, MOST_MOVES, OnDisk, SETTLING, content, on_disk};
 use crate::git::index::ObjectId;
 use crate::store::Reader;
 
