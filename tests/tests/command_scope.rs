@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use touchmark_tests::{Session, World, sha256, user};
+use touchmark_tests::{Session, World, mounts, parts, sha256, user};
 
 /// Returns a world whose scans may take as long as a slow build needs.
 fn world() -> World {
@@ -547,6 +547,57 @@ fn links_and_modes_are_versions_and_special_files_are_none() {
         .client
         .ok("undo", json!({"command": row["command"], "likely": true}));
     assert_same(&tree(&world), &before, "undo");
+}
+
+/// SCOPE-4: a subvolume of btrfs has a device number of its own, and is part of
+/// the file system that the workspace is on. Another mount is not.
+#[test]
+fn files_in_a_subvolume_are_versions() {
+    let known = fs::read_to_string("/proc/filesystems").unwrap();
+    if !known.contains("btrfs") {
+        return parts::not_tested("a btrfs subvolume: this kernel has no btrfs");
+    }
+    mounts::apart(|| {
+        let mut world = World::asleep();
+        world.set_env("TOUCHMARK_TEST_SCOPE_MS", "20000");
+        let image = world.outside().join("disk");
+        fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        let made = Command::new("mkfs.btrfs")
+            .args(["-q", "--mixed"])
+            .arg(&image)
+            .status();
+        assert!(made.unwrap().success());
+        mounts::mount("btrfs", image.to_str().unwrap(), "loop", world.workspace());
+        sh(
+            &world,
+            "git init -q && btrfs -q subvolume create part && mkdir m",
+        );
+        mounts::mount("tmpfs", "tmpfs", "size=1m", &world.path("m"));
+        world.file("part/sub/f", "one\n");
+        world.file("part/moved", "two\n");
+        world.file("m/f", "three\n");
+        world.start();
+        let before = tree(&world);
+        let mut agent = world.session("s");
+        run(&world, &mut agent, "true");
+        let row = run(
+            &world,
+            &mut agent,
+            "echo more >> part/sub/f; mv part/moved here; echo more >> m/f",
+        );
+        assert_eq!(
+            agent.history("part/sub/f")[0]["author"]["session"],
+            "s",
+            "{row}"
+        );
+        assert_eq!(agent.history("part/moved")[0]["kind"], "deleted", "{row}");
+        assert_eq!(row["versions"], 3, "{row}");
+        world.file("m/f", "three\n");
+        agent
+            .client
+            .ok("undo", json!({"command": row["command"], "likely": true}));
+        assert_same(&tree(&world), &before, "undo");
+    });
 }
 
 /// A file that a session has read is reported from its own events. Its mode is

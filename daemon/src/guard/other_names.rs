@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use touchmark_proto::RelPath;
 
 use crate::links::relative;
-use crate::system::look::device;
+use crate::system::look::file_system;
 
 /// The most directory entries looked at for one write: some 10 ms.
 const MOST: usize = 20_000;
@@ -28,7 +28,7 @@ pub(super) fn is_protected_by_another(
     let mut left = MOST;
     let mut directories = VecDeque::from([root.join(".git"), root.to_path_buf()]);
     while let Some(directory) = directories.pop_front() {
-        if device(&directory) != Some(file.dev()) {
+        if file_system(&directory).is_none_or(|found| found.device != file.dev()) {
             continue;
         }
         for entry in std::fs::read_dir(&directory)

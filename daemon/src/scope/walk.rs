@@ -18,7 +18,8 @@ use super::listing::{join, list, names_known, stat_of};
 use super::repository::Tracked;
 use super::rules::{Everywhere, Rules};
 use crate::guard::is_temporary;
-use crate::system::{look, stat as tell};
+use crate::system::look::{self, FileSystem};
+use crate::system::stat as tell;
 use crate::tools::GIT;
 
 /// The most threads. More would block each other.
@@ -119,7 +120,7 @@ pub(super) fn moment() -> i64 {
 impl Walk<'_> {
     /// Looks into these directories and all below, and updates the index.
     pub(super) fn run(&self, index: &mut Index, tasks: Vec<Task>) -> Walked {
-        let device = look::device(self.root);
+        let home = look::file_system(self.root);
         let old = Mutex::new(std::mem::take(index));
         let queue = Mutex::new(Queue { tasks, busy: 0 });
         let bell = Condvar::new();
@@ -128,11 +129,11 @@ impl Walk<'_> {
             let others: Vec<_> = (1..threads.min(THREADS))
                 .filter_map(|_| {
                     let thread = thread::Builder::new().name("scope".into());
-                    let work = || self.work(device, &old, &queue, &bell);
+                    let work = || self.work(home, &old, &queue, &bell);
                     thread.spawn_scoped(scope, work).ok()
                 })
                 .collect();
-            let own = self.work(device, &old, &queue, &bell);
+            let own = self.work(home, &old, &queue, &bell);
             let others = others.into_iter().filter_map(|thread| thread.join().ok());
             std::iter::once(own).chain(others).collect()
         });
@@ -164,7 +165,7 @@ impl Walk<'_> {
 
     fn work(
         &self,
-        device: Option<u64>,
+        home: Option<FileSystem>,
         old: &Mutex<Index>,
         queue: &Mutex<Queue>,
         bell: &Condvar,
@@ -194,7 +195,7 @@ impl Walk<'_> {
             let may_have_changed = known
                 .as_ref()
                 .is_some_and(|known| self.may_have_changed(known));
-            let looked = self.look(device, &task, known, &mut part);
+            let looked = self.look(home, &task, known, &mut part);
             if may_have_changed {
                 part.differences[first..]
                     .iter_mut()
@@ -222,7 +223,7 @@ impl Walk<'_> {
     /// Looks into one directory.
     fn look(
         &self,
-        device: Option<u64>,
+        home: Option<FileSystem>,
         task: &Task,
         known: Option<Directory>,
         part: &mut Part,
@@ -234,7 +235,8 @@ impl Walk<'_> {
             gone: Vec::new(),
         };
         // Another file system may not respond (LOSS-2).
-        if look::device(&place) != device {
+        let found = look::file_system(&place);
+        if !home.zip(found).is_some_and(|(home, found)| home.is(found)) {
             looked.gone.push((task.path.clone(), true));
             return looked;
         }

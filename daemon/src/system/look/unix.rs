@@ -12,7 +12,22 @@ pub(crate) const LOOK: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOCTTY);
 
-/// Returns the number of the device that a name is on, without following links.
-pub(crate) fn device(name: &Path) -> Option<u64> {
-    name.symlink_metadata().ok().map(|found| found.dev())
+/// The file system that a name is on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileSystem {
+    /// The number of the device.
+    pub(crate) device: u64,
+}
+
+impl FileSystem {
+    /// Returns whether both names are on one file system.
+    pub(crate) fn is(self, other: Self) -> bool {
+        self.device == other.device
+    }
+}
+
+/// Returns the file system that a name is on, without following links.
+pub(crate) fn file_system(name: &Path) -> Option<FileSystem> {
+    let device = name.symlink_metadata().ok()?.dev();
+    Some(FileSystem { device })
 }
