@@ -337,6 +337,34 @@ fn undo9_what_the_user_put_back_stays_and_is_listed() {
     world.healthy();
 }
 
+/// What a redo wrote is no decision of the user's, also if it is older than the
+/// undos that are kept with their contents (UNDO-4).
+#[test]
+fn undo9_what_an_old_redo_put_back_is_no_decision() {
+    let mut world = World::new();
+    let mut agent = world.session("a");
+    let theirs = edited(&world, &mut agent, "f");
+    let other = edited(&world, &mut world.session("b"), "other");
+    let mut client = world.client();
+    let mut undo_and_redo = |session: &str| {
+        client.ok("undo", json!({"session": session, "now": true}));
+        client.ok("redo", json!({}));
+    };
+    undo_and_redo("a");
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), theirs);
+    for _ in 0..51 {
+        undo_and_redo("b");
+    }
+    assert_eq!(fs::read_to_string(world.path("other")).unwrap(), other);
+    let list = client.ok("undo/list", json!({}));
+    assert_eq!(list["undos"].as_array().unwrap().len(), 100);
+    client.refused("redo", json!({"undo": "u1"}), "notFound");
+    let done = client.ok("undo", json!({"session": "a", "now": true}));
+    assert_eq!(done["files"][0]["outcome"], "undone", "{done}");
+    assert_eq!(fs::read_to_string(world.path("f")).unwrap(), ten());
+    world.healthy();
+}
+
 /// GUARD-2: the daemon of an ordinary user cannot give a file to another one. Here
 /// it is root without that right.
 #[test]

@@ -52,9 +52,10 @@ impl Recorded {
                 }
                 continue;
             };
-            let Some(undo) = entries.iter().find(|undo| undo.number == number) else {
+            let Ok(undo) = entries.binary_search_by_key(&number, |undo| undo.number) else {
                 continue;
             };
+            let undo = &entries[undo];
             let undone: HashMap<&RelPath, &FileEntry> =
                 undo.files.iter().map(|file| (&file.path, file)).collect();
             for file in &entry.files {

@@ -56,6 +56,11 @@ impl Contents {
     }
 }
 
+/// Removes the contents of the undo with this directory.
+pub(super) fn remove(directory: &Path) -> io::Result<()> {
+    std::fs::remove_file(directory.join(FILE))
+}
+
 /// Reads a content of the undo with this directory.
 pub(super) fn read(directory: &Path, place: Place) -> io::Result<Vec<u8>> {
     at(&File::open(directory.join(FILE))?, place)

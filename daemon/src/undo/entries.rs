@@ -6,14 +6,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::contents;
 use crate::past::entry::{Entry, State};
 use crate::past::undos::Recorded;
 use crate::system::open::replace_private;
 
-/// The maximum number of undos that are kept. Older ones are removed.
+/// The number of undos, the newest ones, that are kept with their contents.
 const KEPT: usize = 100;
 
-/// The maximum number of files in the entries that are held in memory.
+/// The maximum number of older undos whose entries are kept without contents.
+/// They cannot be reverted, but what they wrote still counts as an undo.
+const KNOWN: usize = 1_000;
+
+/// The maximum number of files in the entries that are held in memory, and in
+/// entries that are kept without contents.
 const MOST_HELD: usize = 20_000;
 
 /// The file name of an undo's entry.
@@ -140,11 +146,35 @@ impl Entries {
         removed
     }
 
-    /// Removes the oldest undos beyond the maximum number.
+    /// Returns the entries that are kept with their contents, in ascending
+    /// order.
+    pub(super) fn kept(&self) -> impl DoubleEndedIterator<Item = Arc<Entry>> {
+        let mut numbers = self.numbers();
+        let newest = numbers.split_off(numbers.len().saturating_sub(KEPT));
+        newest.into_iter().filter_map(|number| self.read(number))
+    }
+
+    /// Removes the contents of undos beyond [`KEPT`], and the oldest of these
+    /// undos with their entries.
     pub(super) fn prune(&self) {
         let numbers = self.numbers();
-        for number in &numbers[..numbers.len().saturating_sub(KEPT)] {
-            let _gone = self.remove(*number);
+        let older = &numbers[..numbers.len().saturating_sub(KEPT)];
+        let mut files = 0;
+        for (nth, number) in older.iter().rev().enumerate() {
+            // An entry that cannot be read, or whose undo never ended, has no
+            // use without its contents.
+            let is_known = self.read(*number).is_some_and(|entry| {
+                files += entry.files.len();
+                let is_in_one_file = entry
+                    .files
+                    .iter()
+                    .all(|file| file.at.is_some() || file.bare);
+                entry.state == State::Done && is_in_one_file
+            });
+            let _gone = match is_known && nth < KNOWN && files <= MOST_HELD {
+                true => contents::remove(&self.of(*number)),
+                false => self.remove(*number),
+            };
         }
     }
 

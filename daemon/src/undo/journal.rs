@@ -379,7 +379,7 @@ impl Journal {
     /// Returns the undo named `name`. Without a name, returns the newest undo
     /// that no redo has reverted.
     pub(super) fn entry(&self, name: Option<&str>) -> Result<Entry, Error> {
-        let all: Vec<Arc<Entry>> = self.entries.all().collect();
+        let all: Vec<Arc<Entry>> = self.entries.kept().collect();
         let is_taken_back = |entry: &Entry| {
             let mut later = all.iter();
             later.any(|other| other.redo_of == Some(entry.number))
@@ -424,19 +424,15 @@ impl Journal {
 
     /// Returns the rows of `undo/list`, the newest undo first.
     pub(super) fn rows(&self) -> Vec<UndoRow> {
-        let mut rows: Vec<UndoRow> = self
-            .entries
-            .all()
-            .map(|entry| UndoRow {
-                undo: name(entry.number),
-                time: entry.time,
-                what: entry.what.clone(),
-                redo_of: entry.redo_of.map(name),
-                paths: entry.files.iter().map(|file| file.path.clone()).collect(),
-            })
-            .collect();
-        rows.reverse();
-        rows
+        let rows = self.entries.kept().rev();
+        rows.map(|entry| UndoRow {
+            undo: name(entry.number),
+            time: entry.time,
+            what: entry.what.clone(),
+            redo_of: entry.redo_of.map(name),
+            paths: entry.files.iter().map(|file| file.path.clone()).collect(),
+        })
+        .collect()
     }
 
     /// Writes an entry, after its contents.
@@ -498,9 +494,13 @@ mod tests {
 
     /// An undo of no file that is about to be written.
     fn begun(journal: &Journal) -> Entry {
-        fs::create_dir(journal.entries.of(1)).unwrap();
+        numbered(journal, 1)
+    }
+
+    fn numbered(journal: &Journal, number: u64) -> Entry {
+        fs::create_dir(journal.entries.of(number)).unwrap();
         Entry {
-            number: 1,
+            number,
             time: 1,
             what: "all".into(),
             redo_of: None,
@@ -540,6 +540,28 @@ mod tests {
         journal.forget(None);
         assert_eq!(journal.rows(), []);
         assert!(journal.entries.read(1).is_none());
+    }
+
+    #[test]
+    fn undo4_older_undos_stay_on_record_without_their_contents() {
+        let state = tempfile::tempdir().unwrap();
+        let journal = Journal::open(state.path(), false).unwrap();
+        let contents = |number| journal.entries.of(number).join("contents");
+        for number in 1..=103 {
+            let mut entry = numbered(&journal, number);
+            if number > 1 {
+                entry.state = State::Done;
+            }
+            journal.entries.write(&entry).unwrap();
+            fs::write(contents(number), "mine").unwrap();
+        }
+        journal.entries.prune();
+        // The first one never ended.
+        assert_eq!(journal.entries.numbers(), (2..=103).collect::<Vec<u64>>());
+        let stored: Vec<u64> = (1..=103).filter(|n| contents(*n).exists()).collect();
+        assert_eq!(stored, (4..=103).collect::<Vec<u64>>());
+        assert_eq!(journal.rows().last().unwrap().undo, "u4");
+        assert!(journal.entry(Some("u3")).is_err());
     }
 
     #[test]
