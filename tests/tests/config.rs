@@ -158,29 +158,30 @@ fn a_repositorys_file_may_only_tighten() {
 fn an_edit_is_checked_before_it_is_saved() {
     let world = World::new();
     let real = world.config().join("dotfiles.toml");
-    fs::write(&real, "idle_exit = \"1 h\" # mine\n").unwrap();
+    // What the world itself has set stays, as another watch backend.
+    let others = fs::read_to_string(users(&world)).unwrap_or_default();
+    let of = |value: &str| format!("idle_exit = \"{value}\" # mine\n{others}");
+    fs::write(&real, of("1 h")).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     fs::create_dir_all(users(&world).parent().unwrap()).unwrap();
+    let _there_was_none = fs::remove_file(users(&world));
     symlink(&real, users(&world)).unwrap();
     let before = fs::read(&real).unwrap();
 
     let output = edited(&world, &[], "printf 'colour = 3\\n' >> \"$1\"");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
-    assert!(
-        said.contains("line 2: there is no key \"colour\""),
-        "{said}"
-    );
+    assert!(said.contains(": there is no key \"colour\""), "{said}");
     assert!(said.contains("nothing was changed"), "{said}");
     assert!(!edited(&world, &[], "exit 3").status.success());
     // What another editor has saved meanwhile stays.
     let meanwhile = format!(
-        "sed -i 's/1 h/2 h/' {}; echo 'watch = \"off\"' >> \"$1\"",
+        "sed -i 's/1 h/2 h/' {}; printf '[calls]\\nkeep = 5\\n' >> \"$1\"",
         real.display()
     );
     assert!(!edited(&world, &[], &meanwhile).status.success());
     let after = fs::read_to_string(&real).unwrap();
-    assert_eq!(after, "idle_exit = \"2 h\" # mine\n");
+    assert_eq!(after, of("2 h"));
     fs::write(&real, &before).unwrap();
 
     let output = edited(&world, &[], "sed -i 's/1 h/2 h/' \"$1\"");

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use touchmark_tests::fuse::{self, Hanging};
 use touchmark_tests::process::until;
-use touchmark_tests::{World, mounts, user};
+use touchmark_tests::world::backend;
+use touchmark_tests::{World, mounts, parts, user};
 
 /// Far more than an answer takes on any machine, and far less than a read that
 /// hangs.
@@ -220,6 +221,11 @@ fn loss4_a_local_mount_that_turns_slow_costs_what_is_on_it() {
 /// Exchanges two names without a pause, as fast as the system can.
 #[test]
 fn a_rename_storm_delays_no_answer_about_another_file() {
+    if backend() != "inotify" {
+        // `notify` takes longer for an event than the storm does, so each
+        // watch of it overflows.
+        return parts::not_tested("a storm of renames on another watch backend");
+    }
     let mut world = World::new();
     for name in ["a", "b", "other.txt"] {
         world.file(name, format!("{name}\n"));
