@@ -171,7 +171,11 @@ fn an_edit_is_checked_before_it_is_saved() {
     let output = edited(&world, &[], "printf 'colour = 3\\n' >> \"$1\"");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stderr);
-    assert!(said.contains(": there is no key \"colour\""), "{said}");
+    let line = of("1 h").lines().count() + 1;
+    assert!(
+        said.contains(&format!("line {line}: there is no key \"colour\"")),
+        "{said}"
+    );
     assert!(said.contains("nothing was changed"), "{said}");
     assert!(!edited(&world, &[], "exit 3").status.success());
     // What another editor has saved meanwhile stays.

@@ -337,8 +337,8 @@ fn undo9_what_the_user_put_back_stays_and_is_listed() {
     world.healthy();
 }
 
-/// What a redo wrote is no decision of the user's, also if it is older than the
-/// undos that are kept with their contents (UNDO-4).
+/// A version that a redo made does not count as the user's decision, even when
+/// 100 newer undos are on record (UNDO-4).
 #[test]
 fn undo9_what_an_old_redo_put_back_is_no_decision() {
     let mut world = World::new();

@@ -235,8 +235,8 @@ impl Walk<'_> {
             gone: Vec::new(),
         };
         // Another file system may not respond (LOSS-2).
-        let found = look::file_system(&place);
-        if !home.zip(found).is_some_and(|(home, found)| home.is(found)) {
+        let is_home = |found: FileSystem| home.is_some_and(|home| home.is_same(found));
+        if !look::file_system(&place).is_some_and(is_home) {
             looked.gone.push((task.path.clone(), true));
             return looked;
         }

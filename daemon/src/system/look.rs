@@ -20,7 +20,7 @@ pub(crate) struct FileSystem {
 impl FileSystem {
     /// Returns whether both names are on one file system. Each subvolume of
     /// btrfs has a device number of its own, but no mount.
-    pub(crate) fn is(self, other: Self) -> bool {
+    pub(crate) fn is_same(self, other: Self) -> bool {
         self.device == other.device || (self.mount.is_some() && self.mount == other.mount)
     }
 }

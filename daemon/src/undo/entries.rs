@@ -161,17 +161,20 @@ impl Entries {
         let older = &numbers[..numbers.len().saturating_sub(KEPT)];
         let mut files = 0;
         for (nth, number) in older.iter().rev().enumerate() {
-            // An entry that cannot be read, or whose undo never ended, has no
-            // use without its contents.
-            let is_known = self.read(*number).is_some_and(|entry| {
-                files += entry.files.len();
-                let is_in_one_file = entry
-                    .files
-                    .iter()
-                    .all(|file| file.at.is_some() || file.bare);
-                entry.state == State::Done && is_in_one_file
-            });
-            let _gone = match is_known && nth < KNOWN && files <= MOST_HELD {
+            // Without its contents, an entry is useful only if it can be read
+            // and its undo ended. An older touchmark stored each content in a
+            // separate file; its undos are removed with their entries.
+            let ended = self
+                .read(*number)
+                .filter(|entry| entry.state == State::Done)
+                .filter(|entry| {
+                    entry
+                        .files
+                        .iter()
+                        .all(|file| file.at.is_some() || file.bare)
+                });
+            files += ended.as_ref().map_or(0, |entry| entry.files.len());
+            let _gone = match ended.is_some() && nth < KNOWN && files <= MOST_HELD {
                 true => contents::remove(&self.of(*number)),
                 false => self.remove(*number),
             };

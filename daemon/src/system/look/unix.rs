@@ -21,7 +21,7 @@ pub(crate) struct FileSystem {
 
 impl FileSystem {
     /// Returns whether both names are on one file system.
-    pub(crate) fn is(self, other: Self) -> bool {
+    pub(crate) fn is_same(self, other: Self) -> bool {
         self.device == other.device
     }
 }
