@@ -55,10 +55,17 @@ fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
     for hunk in &difference.hunks {
         let (start, before) = (hunk.old_start, hunk.old_start.saturating_sub(1));
         let at_an_end = before == 0 || start > difference.old_lines;
+        let last = start.saturating_add(hunk.old_lines.saturating_sub(1));
         let touched = match hunk.old_lines {
             0 if at_an_end => all,
             0 => held(start, start) && held(before, before),
-            lines => held(start, start.saturating_add(lines - 1)),
+            // As many lines as before: each took the place of one.
+            lines if lines == hunk.new_lines => {
+                let by = i64::from(hunk.new_start) - i64::from(start);
+                changed.add(&believed.between(start, last).shifted(by));
+                false
+            }
+            _ => held(start, last),
         };
         if touched {
             changed.add(&place(*hunk));
@@ -301,6 +308,10 @@ mod tests {
             carried(&lines(10, 20), &removed),
             (lines(10, 19), lines(14, 15))
         );
+        let each_replaced = [hunk((1, 20), (3, 20))];
+        assert_eq!(carried(&lines(6, 7), &each_replaced), (NONE(), lines(8, 9)));
+        let all_replaced = [hunk((1, 20), (1, 19))];
+        assert_eq!(carried(&lines(6, 7), &all_replaced), (NONE(), lines(1, 19)));
     }
 
     #[test]
