@@ -237,7 +237,7 @@ pub struct SweptFile {
     /// The name that the file had before; `None` if it was not renamed.
     pub from: Option<RelPath>,
     /// The file's content at the last look, or [`Held::ABSENT`] if there was no
-    /// file. `None` if it is not known.
+    /// file. `None` if it is what is recorded, or else not known.
     pub before: Option<Held>,
     /// The file's content now, or [`Held::ABSENT`] if there is no file.
     pub after: Held,

@@ -11,6 +11,7 @@
 //! - [`sealed`]: a root directory without a compiler and without a network.
 //! - [`shrink`]: finds the shortest list of steps that still fails.
 //! - [`session`]: an agent's session over the JSON lines wire.
+//! - [`soak`]: users, agents, undos and trouble in one workspace, and an oracle.
 //! - [`snippets`]: the fenced blocks of the documents.
 //! - [`user`]: what a user does to files: every way to save, git, vim, sed.
 //! - [`hooks`]: agents whose hooks are the real `touchmark hook`.
@@ -82,6 +83,7 @@ pub mod sealed;
 pub mod session;
 pub mod shrink;
 pub mod snippets;
+pub mod soak;
 pub mod stay;
 pub mod stop;
 pub mod systemd;

@@ -708,6 +708,29 @@ fn what_a_user_added_after_a_command_stays_when_it_is_undone() {
 }
 
 #[test]
+fn a_change_that_two_requests_look_for_is_recorded_once() {
+    const ROUNDS: usize = 40;
+    let world = world();
+    let mut agent = world.session("a");
+    let mut other = world.client();
+    run(&world, &mut agent, "echo one > made");
+    for round in 0..ROUNDS {
+        user::append(&world.path("made"), "mine\n");
+        // Both look at the file, in some rounds before either has recorded what
+        // it found.
+        let window = json!({"session": "a", "scope": "workspace", "callId": "c"});
+        let begin = agent.client.send("command/begin", &window);
+        std::thread::sleep(Duration::from_micros(50 * round as u64));
+        other.ok("sync", json!({}));
+        agent.client.answer(begin).unwrap();
+        agent.ok("command/end", json!({"callId": "c"}));
+    }
+    let mut story = vec!["agent:a command"];
+    story.extend(["user unmarked"; ROUNDS]);
+    assert_eq!(agent.story("made"), story);
+}
+
+#[test]
 fn what_is_excluded_or_ignored_by_now_is_left_alone() {
     let mut world = World::asleep();
     world.set_env("TOUCHMARK_TEST_SCOPE_MS", "20000");

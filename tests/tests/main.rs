@@ -118,6 +118,7 @@ mod seeds_retention;
 mod seeds_tasks;
 mod sessions;
 mod setup;
+mod soak;
 mod socket;
 mod storage;
 mod storage_damage;

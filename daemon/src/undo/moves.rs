@@ -8,7 +8,7 @@ use touchmark_engine::{Fact, Held, VersionFact};
 use touchmark_proto::files::FileSnapshot;
 use touchmark_proto::undo::UndoOutcome;
 use touchmark_proto::{
-    Author, Clock, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind, native,
+    Author, Error, Evidence, FileMode, Hash, RelPath, Version, VersionKind, native,
 };
 
 use super::Undoer;
@@ -118,13 +118,10 @@ async fn replaced(undoer: &Undoer, plans: &mut Vec<Plan>, chosen: &Chosen) -> Re
         if chain.versions.is_empty() || plans.iter().any(known) {
             continue;
         }
-        let is_chosen = |version: &Version| chosen.has(version.clock);
+        let is_chosen = |version: &Version| chosen.has(version);
         let is_theirs = chain.versions.last().is_some_and(|last| match last.hash {
             None => is_chosen(last),
-            Some(_) => chosen.has(Clock {
-                n: over,
-                ..last.clock
-            }),
+            Some(_) => chosen.has_number(over),
         });
         let own = chain.versions.iter().map(|version| version.clock.n);
         let mut planned = plans.iter().position(|plan| plan.path == place.name);

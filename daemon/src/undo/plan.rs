@@ -9,9 +9,7 @@ use touchmark_engine::history::{Conflict, Remaining, Step, Undos, Weave};
 use touchmark_proto::undo::{
     Conflicts, LeftCause, UndoConflict, UndoLeft, UndoOutcome, UndoneContent, UndoneFile,
 };
-use touchmark_proto::{
-    Author, Clock, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version,
-};
+use touchmark_proto::{Author, Error, ErrorCode, FileMode, Hash, RelPath, SessionId, Version};
 
 use super::Undoer;
 use super::journal::Bytes;
@@ -78,20 +76,16 @@ impl Plan {
         // A file that the selected versions put in the place of another one is
         // undone together with it.
         let joins = |before: &Version, first: u64| {
-            let removed = before.hash.is_some() || chosen.has(before.clock);
-            removed
-                && chosen.has(Clock {
-                    n: first,
-                    ..before.clock
-                })
+            let removed = before.hash.is_some() || chosen.has(before);
+            removed && chosen.has_number(first)
         };
         let mut chain = undoer.joined(path, &joins).await?;
         let name = Name {
             path: path.clone(),
-            real: real_of(&chain, |at| chosen.has(chain.versions[at].clock)),
+            real: real_of(&chain, |at| chosen.has(&chain.versions[at])),
         };
         let not_kept = undoer.look_at_present(&mut chain, &name).await;
-        let is_chosen = |at: usize| chosen.has(chain.version(at).clock);
+        let is_chosen = |at: usize| chosen.has(chain.version(at));
         let (Some(base), true) = (
             chain.versions.last().map(|newest| newest.hash),
             chain.all_steps().any(is_chosen),
@@ -505,7 +499,7 @@ pub(super) fn is_link(mode: Option<FileMode>) -> bool {
 /// author's change (HIST-8). A command that is chosen by its name is undone all
 /// the same.
 pub(super) fn is_meant(chain: &Chain, chosen: &Chosen, at: usize) -> bool {
-    chosen.has(chain.version(at).clock) && (chosen.by_name || !chain.is_carried(at))
+    chosen.has(chain.version(at)) && (chosen.by_name || !chain.is_carried(at))
 }
 
 /// Returns a file's content without the selected versions, its history, and the

@@ -10,7 +10,7 @@ use touchmark_proto::checkpoints::CheckpointList;
 use touchmark_proto::history::FileContent;
 use touchmark_proto::undo::Undo;
 use touchmark_proto::{
-    Author, AuthorKind, ClientPath, Clock, Error, ErrorCode, Evidence, RelPath, SessionId, Version,
+    Author, AuthorKind, ClientPath, Error, ErrorCode, Evidence, RelPath, SessionId, Version,
 };
 
 use super::Undoer;
@@ -156,9 +156,17 @@ impl Chosen {
         Ok(chosen)
     }
 
-    /// Returns whether a version is selected.
-    pub(super) fn has(&self, clock: Clock) -> bool {
-        self.sessions.contains_key(&clock.n)
+    /// Returns whether a version is selected, and is still its author's. The
+    /// author may have been corrected since the selection, for example by an
+    /// editor's report (ATTR-2).
+    pub(super) fn has(&self, version: &Version) -> bool {
+        let author = self.sessions.get(&version.clock.n);
+        author.is_some_and(|session| *session == version.author.session)
+    }
+
+    /// Returns whether the version of this number was selected.
+    pub(super) fn has_number(&self, n: u64) -> bool {
+        self.sessions.contains_key(&n)
     }
 
     /// Returns the selected versions, and those whose lines were selected, each
@@ -367,4 +375,31 @@ async fn rows(undoer: &Undoer) -> Result<Vec<Undoable>, Error> {
         }
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use touchmark_proto::Hash;
+
+    use super::*;
+    use crate::history::unnamed;
+
+    /// Selected as what a command had written. An editor's report comes before
+    /// the plan is made (ATTR-2).
+    #[test]
+    fn undo7_a_version_that_turns_out_to_be_the_users_is_not_selected() {
+        let session = SessionId::new("agent").unwrap();
+        let path = RelPath::new(b"f").unwrap();
+        let mut version = unnamed(path, Hash::of(b"text"), b"text", 0);
+        version.clock.n = 7;
+        version.author = Author::agent(session.clone());
+        let chosen = Chosen {
+            sessions: BTreeMap::from([(7, Some(session))]),
+            ..Chosen::default()
+        };
+        assert!(chosen.has(&version));
+        version.author = Author::USER;
+        assert!(!chosen.has(&version));
+    }
 }

@@ -90,6 +90,10 @@ impl Core {
         let by = self.swept_by(change);
         let continues = by.is_none();
         let (command, decision, before) = match (by, known) {
+            // Another look, which was ordered later, has found it already.
+            (_, Some(known)) if change.before.is_none() && known.hash == change.after.hash => {
+                return;
+            }
             // The look before the window opened has confirmed what is recorded.
             (Some((command, decision)), known) => (command, decision, change.before.or(known)),
             // While a window is open, the next look after it tells what is not

@@ -41,7 +41,8 @@ impl Workspace<'_> {
                 changes.push(SweptFile {
                     path: path.clone(),
                     from: None,
-                    before: Some(*recorded),
+                    // By now, another look may have changed what is recorded.
+                    before: None,
                     after,
                     changed_ms,
                     by_git: false,

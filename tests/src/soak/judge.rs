@@ -1,0 +1,128 @@
+//! The comparison of the ledger with the disk and with the history.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::ledger::Written;
+use super::trouble::Trouble;
+use super::{FILES, Report, Stage, story};
+use crate::user::pause;
+use crate::wire::PATIENCE;
+use crate::world::target;
+use crate::{Client, World};
+
+/// Compares everything, while nobody acts. Panics if a line of a user's or an
+/// acknowledged write is lost.
+pub(super) fn judge(world: &mut World, stage: &Stage, trouble: &mut Trouble<'_>) -> Report {
+    let alone = stage.gate.write();
+    let _alone = alone.unwrap_or_else(PoisonError::into_inner);
+    trouble.free();
+    let mut client = storing(world);
+    let kept = kept(world, &mut client);
+    let mut report = Report::default();
+    let mut lost = Vec::new();
+    for path in FILES {
+        let mut entry = stage.ledger.of(path);
+        let text = fs::read_to_string(stage.workspace.join(path)).unwrap_or_default();
+        let there: BTreeSet<&str> = text.lines().collect();
+        report.lines += entry.lines.len();
+        entry.lines.retain(|line| {
+            let is_there = there.contains(line.as_str());
+            if !is_there && kept.contains(line) {
+                report.recovered += 1;
+            } else if !is_there {
+                lost.push(format!("{path}: {line}"));
+            }
+            is_there
+        });
+        let writes = std::mem::take(&mut entry.writes);
+        report.writes += writes.len();
+        let recorded = recorded(world, &mut client, path);
+        for write in writes.difference(&recorded) {
+            lost.push(format!("{path}: an acknowledged write: {write:?}"));
+        }
+    }
+    if !lost.is_empty() {
+        for line in lost.iter().take(3) {
+            println!("{}", story::of_line(&mut client, line));
+        }
+        let acts = target().join(format!("soak-acts-{}", std::process::id()));
+        fs::write(&acts, stage.acts()).expect("a file");
+        let acts = acts.display();
+        panic!("lost: {lost:#?}\nall acts: {acts}\n{}", world.said());
+    }
+    report
+}
+
+/// Waits until the daemon stores facts again, and has looked at everything. One
+/// that was started on a full disk starts again for that, in the same process.
+fn storing(world: &World) -> Client {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        assert!(Instant::now() < end, "nothing is stored:\n{}", world.said());
+        let answer = Client::connect(world.socket()).and_then(|mut client| {
+            let _synced = client.try_send("sync", &json!({}))?;
+            let id = client.try_send("status", &json!({}))?;
+            Ok((client.try_answer(id)?, client))
+        });
+        match answer {
+            Ok((Ok(status), client)) if !status.to_string().contains("cannot be stored") => {
+                return client;
+            }
+            Ok(_) | Err(_) => pause(5),
+        }
+    }
+}
+
+/// Sends a request, which must succeed.
+fn ask(world: &mut World, client: &mut Client, method: &str, params: &Value) -> Value {
+    let answer = client
+        .try_send(method, params)
+        .and_then(|id| client.try_answer(id));
+    match answer {
+        Ok(Ok(result)) => result,
+        other => panic!(
+            "{method} {params}: {other:?}\n{}\n{}",
+            world.said(),
+            world.log()
+        ),
+    }
+}
+
+/// Returns the lines of all contents that were kept for their users.
+fn kept(world: &mut World, client: &mut Client) -> BTreeSet<String> {
+    let list = ask(world, client, "recovery/list", &json!({}));
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let files = items.iter().filter_map(|item| item["file"].as_str());
+    let texts = files.filter_map(|file| fs::read_to_string(file).ok());
+    let lines = texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>());
+    lines.collect()
+}
+
+/// Returns the versions of a file that are on record as a session's.
+fn recorded(world: &mut World, client: &mut Client, path: &str) -> BTreeSet<Written> {
+    let mut all = BTreeSet::new();
+    let mut before = None;
+    loop {
+        let params = json!({"path": path, "before": before});
+        let page = ask(world, client, "file/history", &params);
+        let versions = page["versions"].as_array().cloned().unwrap_or_default();
+        for version in &versions {
+            if let (Some(session), Some(hash)) = (
+                version["author"]["session"].as_str(),
+                version["hash"].as_str(),
+            ) {
+                let (session, hash) = (session.to_owned(), hash.to_owned());
+                all.insert(Written { session, hash });
+            }
+        }
+        before = Some(page["more"].clone()).filter(|more| !more.is_null());
+        if before.is_none() {
+            return all;
+        }
+    }
+}
