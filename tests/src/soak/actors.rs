@@ -12,7 +12,7 @@ use super::ledger::Written;
 use super::{FILES, Link, Stage, of};
 use crate::children::{self, unshared};
 use crate::dice::Dice;
-use crate::user::pause;
+use crate::user::{self, pause};
 use crate::wire::Answer;
 use crate::{sha256, text};
 
@@ -76,12 +76,16 @@ impl<'s> Actor<'s> {
             {
                 let gate = self.stage.gate.read();
                 let _act = gate.unwrap_or_else(PoisonError::into_inner);
-                let path = *self.dice.pick(&FILES);
+                let file = *self.dice.pick(&FILES);
                 match self.role {
-                    Role::User => self.save(path),
-                    Role::Agent => self.write(path),
-                    Role::Shell => self.command(path),
-                    Role::Reviewer => self.review(path),
+                    Role::User => match self.dice.below(50) {
+                        0 => self.commit(),
+                        1 => self.moves(file),
+                        _ => self.save(file),
+                    },
+                    Role::Agent => self.write(file),
+                    Role::Shell => self.command(file),
+                    Role::Reviewer => self.review(file),
                 }
             }
             pause(self.dice.below(12));
@@ -97,8 +101,8 @@ impl<'s> Actor<'s> {
         self.link.ask(method, &params)
     }
 
-    fn path(&self, path: &str) -> PathBuf {
-        self.stage.workspace.join(path)
+    fn path(&self, name: &str) -> PathBuf {
+        self.stage.workspace.join(name)
     }
 
     /// Returns a line that no one else writes.
@@ -108,9 +112,10 @@ impl<'s> Actor<'s> {
     }
 
     /// A user changes a file in an editor, and saves it.
-    fn save(&mut self, path: &'static str) {
-        let mut entry = self.stage.ledger.of(path);
-        let file = self.path(path);
+    fn save(&mut self, file: &'static str) {
+        let mut entry = self.stage.ledger.of(file);
+        let path = entry.name();
+        let file = self.path(&path);
         let Ok(before) = fs::read_to_string(&file) else {
             // Only a save of the user's own has removed it, on a full disk.
             return;
@@ -153,8 +158,34 @@ impl<'s> Actor<'s> {
         }
     }
 
+    /// A user moves a file.
+    fn moves(&mut self, file: &'static str) {
+        let mut entry = self.stage.ledger.of(file);
+        let (from, to) = (entry.name(), format!("m{}/{file}", self.dice.below(3)));
+        let place = self.path(&to);
+        if from == to || place.exists() {
+            return;
+        }
+        let above = place.parent().expect("a directory");
+        let done = fs::create_dir_all(above).and_then(|()| fs::rename(self.path(&from), &place));
+        if done.is_ok() {
+            entry.names.push(to);
+        }
+    }
+
+    /// A user commits everything.
+    fn commit(&mut self) {
+        for words in [&["add", "-A"][..], &["commit", "-qm", "more"]] {
+            let mut git = user::git_command(&self.stage.workspace, words);
+            // On a full disk, or beside another git, it fails.
+            let _status = children::start(git.stderr(Stdio::null())).and_then(|mut git| git.wait());
+        }
+    }
+
     /// An agent writes, edits, or writes itself between two marks.
-    fn write(&mut self, path: &'static str) {
+    fn write(&mut self, file: &'static str) {
+        let path = self.stage.ledger.of(file).name();
+        let path = path.as_str();
         let Ok(before) = fs::read_to_string(self.path(path)) else {
             return;
         };
@@ -181,7 +212,7 @@ impl<'s> Actor<'s> {
                 let edit = json!({"path": path, "oldString": old, "newString": new});
                 let _answer = self.ask("file/edit", edit);
             }
-            1 => self.by_hand(path),
+            1 => self.by_hand(file),
             _ => {
                 for _ in 0..=self.dice.below(3) {
                     let at = self.dice.index(lines.len() + 1);
@@ -191,7 +222,7 @@ impl<'s> Actor<'s> {
                 let after = lines.join("\n") + "\n";
                 let write = json!({"path": path, "text": after, "base": sha256(&before)});
                 if let Some(Ok(_)) = self.ask("file/write", write) {
-                    self.acknowledged(path, &after);
+                    self.acknowledged(file, &after);
                 }
             }
         }
@@ -199,14 +230,15 @@ impl<'s> Actor<'s> {
 
     /// An agent's own tool writes, announced by a mark. No user saves
     /// meanwhile: the tool would overwrite that.
-    fn by_hand(&mut self, path: &'static str) {
-        let mut entry = self.stage.ledger.of(path);
+    fn by_hand(&mut self, file: &'static str) {
+        let mut entry = self.stage.ledger.of(file);
+        let path = entry.name();
         let begin = json!({"files": [{"path": path}]});
         let Some(Ok(begun)) = self.ask("edit/begin", begin) else {
             return;
         };
         let edit = text(&begun, "edit");
-        let file = self.path(path);
+        let file = self.path(&path);
         let before = fs::read_to_string(&file).unwrap_or_default();
         let mut lines: Vec<String> = before.lines().map(str::to_owned).collect();
         let at = self.dice.index(lines.len() + 1);
@@ -229,24 +261,29 @@ impl<'s> Actor<'s> {
         }
     }
 
-    fn acknowledged(&self, path: &str, content: &str) {
+    fn acknowledged(&self, file: &str, content: &str) {
         let session = self.name.to_owned();
         let hash = sha256(content);
-        let mut entry = self.stage.ledger.of(path);
+        let mut entry = self.stage.ledger.of(file);
         entry.writes.insert(Written { session, hash });
     }
 
-    /// An agent's shell appends to a file, and makes and removes others.
-    fn command(&mut self, path: &'static str) {
+    /// An agent's shell appends to a file, edits its own lines, and makes and
+    /// removes other files. No user saves meanwhile: `sed` would overwrite that.
+    fn command(&mut self, file: &'static str) {
+        let path = self.stage.ledger.of(file).name();
         let call = self.line();
         let window = json!({"callId": call, "label": "make", "scope": "workspace"});
         let _unanswered = self.ask("command/begin", window);
         let made = format!("made-{}", self.dice.below(20));
-        let script = match self.dice.below(4) {
-            0 => format!("rm -f {made}"),
-            1 => format!("echo '{call}' > {made}"),
-            _ => format!("echo '{call}' >> {path}"),
+        let (script, edits) = match self.dice.below(6) {
+            0 => (format!("rm -f {made}"), false),
+            1 => (format!("echo '{call}' > {made}"), false),
+            2 => (format!("sed -i 's/^shell-1 .*$/& too/' {path}"), true),
+            3 => (format!("sed -i '/^shell-1 .*$/d' {path}"), true),
+            _ => (format!("echo '{call}' >> {path}"), false),
         };
+        let _nobody_saves = edits.then(|| self.stage.ledger.of(file));
         let mut shell = Command::new("sh");
         shell
             .args(["-c", &script])
@@ -260,7 +297,8 @@ impl<'s> Actor<'s> {
     }
 
     /// A user takes back what agents did, or accepts it.
-    fn review(&mut self, path: &'static str) {
+    fn review(&mut self, file: &'static str) {
+        let path = self.stage.ledger.of(file).name();
         let agents = ["maker-1", "maker-2", "maker-3", "shell-1"];
         let session = *self.dice.pick(&agents);
         let (method, params) = match self.dice.below(8) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::sync::PoisonError;
 use std::time::Instant;
 
@@ -23,15 +24,17 @@ pub(super) fn judge(world: &mut World, stage: &Stage, trouble: &mut Trouble<'_>)
     trouble.free();
     let mut client = storing(world);
     let kept = kept(world, &mut client);
+    // An undo of a command takes back a move that was made while it ran, also
+    // if a user made it (UNDO-7). So a line may be under any name.
+    let there = lines_below(&stage.workspace);
     let mut report = Report::default();
     let mut lost = Vec::new();
-    for path in FILES {
-        let mut entry = stage.ledger.of(path);
-        let text = fs::read_to_string(stage.workspace.join(path)).unwrap_or_default();
-        let there: BTreeSet<&str> = text.lines().collect();
+    for file in FILES {
+        let mut entry = stage.ledger.of(file);
+        let path = entry.name();
         report.lines += entry.lines.len();
         entry.lines.retain(|line| {
-            let is_there = there.contains(line.as_str());
+            let is_there = there.contains(line);
             if !is_there && kept.contains(line) {
                 report.recovered += 1;
             } else if !is_there {
@@ -41,7 +44,10 @@ pub(super) fn judge(world: &mut World, stage: &Stage, trouble: &mut Trouble<'_>)
         });
         let writes = std::mem::take(&mut entry.writes);
         report.writes += writes.len();
-        let recorded = recorded(world, &mut client, path);
+        let names = entry.names.iter();
+        let recorded: BTreeSet<Written> = names
+            .flat_map(|name| recorded(world, &mut client, name))
+            .collect();
         for write in writes.difference(&recorded) {
             lost.push(format!("{path}: an acknowledged write: {write:?}"));
         }
@@ -91,6 +97,23 @@ fn ask(world: &mut World, client: &mut Client, method: &str, params: &Value) -> 
             world.log()
         ),
     }
+}
+
+/// Returns the lines of all files in a directory, except git's.
+fn lines_below(directory: &Path) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let entry = entry.expect("an entry");
+        match entry.file_type().expect("a type").is_dir() {
+            true if entry.file_name() == ".git" => {}
+            true => all.extend(lines_below(&entry.path())),
+            false => {
+                let text = fs::read_to_string(entry.path()).expect("a text");
+                all.extend(text.lines().map(str::to_owned));
+            }
+        }
+    }
+    all
 }
 
 /// Returns the lines of all contents that were kept for their users.

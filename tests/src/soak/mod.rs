@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::dice::Dice;
 use crate::wire::Answer;
-use crate::{Client, World, mounts};
+use crate::{Client, World, mounts, user};
 use actors::{Actor, Role};
 use ledger::Ledger;
 use trouble::Trouble;
@@ -132,6 +132,7 @@ fn play(mut world: World, seed: u64, length: Duration, may_fill: bool) -> Report
     for path in FILES {
         world.file(path, format!("first line of {path}\nlast line of {path}\n"));
     }
+    user::git(world.workspace(), &["init", "-q"]);
     world.start();
     let stage = Stage {
         workspace: world.workspace().to_owned(),

@@ -3,13 +3,15 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::{Child, Stdio};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::Stage;
 use crate::World;
+use crate::children;
 use crate::dice::Dice;
-use crate::user::pause;
+use crate::user::{self, pause};
 
 /// What happens to the daemon and to the disk during a round.
 pub(super) struct Trouble<'s> {
@@ -51,6 +53,7 @@ impl<'s> Trouble<'s> {
                 self.start(world);
             }
             7 if self.may_fill && self.filler.is_none() => self.fill(world),
+            8 if self.filler.is_none() => self.stash(world),
             _ => self.free(),
         }
     }
@@ -65,6 +68,24 @@ impl<'s> Trouble<'s> {
         }
         world.start();
         self.stage.note("started".into());
+    }
+
+    /// A user stashes everything, and takes it back. Nobody may write meanwhile,
+    /// or git would refuse.
+    fn stash(&mut self, world: &World) {
+        let alone = self.stage.gate.write();
+        let _alone = alone.unwrap_or_else(PoisonError::into_inner);
+        let git = |words: &[&str]| {
+            let mut git = user::git_command(world.workspace(), words);
+            let started = children::start(git.stdout(Stdio::null()).stderr(Stdio::piped()));
+            started.and_then(Child::wait_with_output).expect("git")
+        };
+        // Without a commit there is nothing to stash.
+        if git(&["stash", "-q"]).status.success() {
+            pause(self.dice.below(20));
+            let popped = git(&["stash", "pop", "-q"]);
+            assert!(popped.status.success(), "git stash pop: {popped:?}");
+        }
     }
 
     /// Fills the disk, while nobody is in the middle of a save.
