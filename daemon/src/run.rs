@@ -250,7 +250,7 @@ impl Daemon {
             let more = taken < EVENTS_PER_TURN && self.ending.is_none();
             next = more.then(|| events.try_recv().ok()).flatten();
         }
-        for event in self.clients.waiting.take() {
+        for event in self.clients.take_requests() {
             match self.ending {
                 None => self.take(event),
                 Some(_) => self.refuse(event),
@@ -527,6 +527,7 @@ impl Daemon {
             self.disk.watcher.next_look(),
             self.disk.next_mend,
             self.clients.accept_after,
+            self.clients.next_look(),
             self.workspace.guard.next_look(),
             self.idle_end(),
             self.clients.mend_place_at,

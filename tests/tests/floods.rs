@@ -188,3 +188,52 @@ fn lim1_floods_of_requests_are_answered_in_turn() {
     });
     world.healthy();
 }
+
+/// Clients that ask for long lists and read none of them, and connect anew when
+/// nothing more is taken from them. Another client waits for one list at most,
+/// not for theirs.
+#[test]
+fn lim7_lists_that_nobody_reads_delay_nobody() {
+    const HOSTILE: usize = 24;
+    const LISTS: usize = 40;
+    let mut world = World::new();
+    let files: Vec<String> = (0..1_000).map(|n| format!("{n}.txt")).collect();
+    for name in &files {
+        world.file(name, "one\n");
+    }
+    world.session("h").read_all(&files);
+    for name in &files {
+        world.file(name, "one\ntwo\n");
+    }
+    world.file("a.txt", "one\n");
+    let mut bystander = world.session("b");
+    bystander.read("a.txt");
+    let ask = json!({"session": "h"});
+    let lists = || {
+        let mut client = world.client();
+        for _ in 0..LISTS {
+            client.try_send("modified/list", &ask)?;
+        }
+        Ok::<_, std::io::Error>(client)
+    };
+    let since = Instant::now();
+    world.client().ok("modified/list", ask.clone());
+    let list = since.elapsed();
+    let mut open: Vec<Client> = (0..HOSTILE).map(|_| lists().unwrap()).collect();
+    let mut waited = Vec::new();
+    for n in 0..20 {
+        // The one before has gone, with what it has asked.
+        open[n % HOSTILE] = lists().unwrap();
+        let since = Instant::now();
+        assert_eq!(bystander.state("a.txt"), "fresh");
+        waited.push(since.elapsed());
+    }
+    let all: Duration = waited.iter().sum();
+    println!("a list took {list:?}, the bystander's answers {all:?}: {waited:?}");
+    // Each waits for one list, and perhaps for the one that follows. There are
+    // 960 lists.
+    let most = 20 * 8 * list.max(Duration::from_millis(40));
+    assert!(all < most, "{waited:?}");
+    drop(open);
+    world.healthy();
+}

@@ -1,9 +1,10 @@
 //! The clients, and their requests that are not answered yet.
 
 use std::collections::{HashMap, HashSet};
+use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use touchmark_engine::requests::row;
@@ -13,13 +14,18 @@ use touchmark_proto::{
 
 use super::fair::Fair;
 use super::subscriptions::Subscriptions;
+use crate::event::Event;
 use crate::life::Lock;
 use crate::socket::{Hub, Listener, Peer};
+
+/// How often to look whether clients read, if all requests wait for that.
+const READS_EVERY: Duration = Duration::from_millis(20);
 
 /// A request that is not answered yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) connection: ConnectionId,
+    method: Discriminant<Request>,
     /// The errors that its method can answer in addition to the common ones.
     errors: &'static [ErrorCode],
     /// The time after which the client ignores the answer; `None`: never.
@@ -32,6 +38,7 @@ impl Asked {
     pub(super) fn new(connection: ConnectionId, ask: &Request, until: Option<Millis>) -> Self {
         Self {
             connection,
+            method: discriminant(ask),
             errors: ask.errors(),
             until,
             changes_state: row(ask).changes,
@@ -129,6 +136,20 @@ impl Clients {
         self.begun.remove(&request).unwrap_or_default()
     }
 
+    /// Returns the requests of the next turn.
+    pub(super) fn take_requests(&mut self) -> Vec<Event> {
+        let peers = &self.peers;
+        let reads = |of| peers.get(&of).is_none_or(|peer| peer.reads());
+        self.waiting.take(reads)
+    }
+
+    /// Returns when to look whether clients have read their answers; `None` if
+    /// no request waits for that.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let is_blocked = self.waiting.is_blocked();
+        is_blocked.then(|| Instant::now() + READS_EVERY)
+    }
+
     /// Passes an answer to the client or the task that waits for it.
     pub(super) fn answer(
         &mut self,
@@ -149,7 +170,8 @@ impl Clients {
             return;
         }
         if let Some(peer) = self.peers.get(&asked.connection) {
-            peer.answer(request, outcome);
+            let bytes = peer.answer(request, outcome);
+            self.waiting.answered(asked.method, bytes);
             if self.answered.last().is_none_or(|last| last.id != peer.id) {
                 self.answered.push(Arc::clone(peer));
             }

@@ -1,15 +1,18 @@
 //! Requests that wait to be taken, fairly among connections (LIM-7).
 //!
-//! The connection of which the fewest requests were taken is served next. So a
-//! client that sends one request now and then waits for one other request,
-//! however many the others have queued. A turn takes as many requests as fit
-//! into a few milliseconds, by what the last ones took.
+//! There are two lanes: one for methods with long answers, which also take long,
+//! and one for all others. In each, the connection of which the fewest requests
+//! were taken is served next. A turn takes one request of the first lane, and of
+//! the other as many as fit into a few milliseconds, by what the last ones took.
+//! So a client that sends a small request now and then waits for one other
+//! request, however many the others have queued.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use touchmark_proto::ConnectionId;
+use touchmark_proto::{ConnectionId, Request};
 
 use crate::event::Event;
 
@@ -17,7 +20,7 @@ use crate::event::Event;
 /// the last has arrived.
 const MOST: u64 = 1_024;
 
-/// How long the requests of one turn may take together, in processor time.
+/// How long the short requests of one turn may take together, in processor time.
 const BUDGET: Duration = Duration::from_millis(4);
 
 /// The number of requests that a turn takes before any was measured, and up to
@@ -27,26 +30,45 @@ const FEW: u64 = 16;
 /// The weight of the newest measurement in the average: one in this number.
 const SMOOTHING: u64 = 4;
 
+/// A method belongs to the lane of long requests if its latest answers had more
+/// than about this number of bytes.
+const LONG: usize = 32 << 10;
+
+/// A lane's requests: the short or the long ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    Short = 0,
+    Long = 1,
+}
+
 /// The requests of all connections that were not taken yet.
 #[derive(Debug)]
 pub(super) struct Fair {
     queues: HashMap<ConnectionId, Queue>,
-    /// The connections with requests, by the number of those that were taken.
-    next: BTreeSet<(u64, ConnectionId)>,
+    /// Of each lane, the connections whose next request is in it, by the number
+    /// of those that were taken.
+    next: [BTreeSet<(u64, ConnectionId)>; 2],
+    /// That number of the connection of each lane that was served last. One that
+    /// had no request for long does not save up more.
+    floor: [u64; 2],
     waiting: usize,
-    /// That number of the connection served last. One that had no request for
-    /// long does not save up more.
-    floor: u64,
+    /// Whether all that waits are long requests of clients that do not read.
+    is_blocked: bool,
+    /// The size of each method's longest answer, which the following ones reduce
+    /// slowly.
+    sizes: HashMap<Discriminant<Request>, usize>,
     /// The number of requests taken last, and the processor time of this thread
     /// at that moment; `None` if they are not measured.
     measured: Option<(u64, u64)>,
-    /// The average processor time of a request, in nanoseconds.
+    /// The average processor time of a short request, in nanoseconds.
     average: u64,
+    /// Whether the last turn took a long request, whose time does not count.
+    took_long: bool,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    taken: u64,
+    taken: [u64; 2],
     /// Requests, and the end of the connection after the last of them.
     events: VecDeque<Event>,
 }
@@ -55,66 +77,129 @@ impl Default for Fair {
     fn default() -> Self {
         Self {
             queues: HashMap::new(),
-            next: BTreeSet::new(),
+            next: Default::default(),
+            floor: [0; 2],
             waiting: 0,
-            floor: 0,
+            is_blocked: false,
+            sizes: HashMap::new(),
             measured: None,
             average: BUDGET.as_nanos() as u64 / FEW,
+            took_long: false,
         }
     }
 }
 
 impl Fair {
+    /// Returns whether [`take`](Self::take) would return nothing now.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting == 0
+        self.waiting == 0 || self.is_blocked
     }
 
-    /// Queues a request, or the end of its connection.
+    /// Returns whether requests wait for clients that do not read.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    /// Queues a request, or the end of its connection. What that one has asked
+    /// in the lane of long requests is dropped, since nobody reads the answers
+    /// (ATTR-9).
     pub(super) fn push(&mut self, connection: ConnectionId, event: Event) {
-        let queue = self.queues.entry(connection).or_default();
-        if queue.events.is_empty() {
-            // One request ahead of those that never stop.
-            queue.taken = queue.taken.max(self.floor.saturating_sub(1));
-            self.next.insert((queue.taken, connection));
-        }
+        self.is_blocked = false;
+        let ends = matches!(event, Event::Disconnected(_));
+        let mut queue = self.queues.remove(&connection).unwrap_or_default();
+        let was_empty = queue.events.is_empty();
         queue.events.push_back(event);
         self.waiting += 1;
+        if ends && !was_empty {
+            for (lane, next) in self.next.iter_mut().enumerate() {
+                next.remove(&(queue.taken[lane], connection));
+            }
+            let before = queue.events.len();
+            queue.events.retain(|event| self.lane(event) == Lane::Short);
+            self.waiting -= before - queue.events.len();
+        }
+        self.queues.insert(connection, queue);
+        if was_empty || ends {
+            self.line_up(connection);
+        }
     }
 
-    /// Returns the requests of the next turn.
-    pub(super) fn take(&mut self) -> Vec<Event> {
+    /// Notes the size of a method's answer.
+    pub(super) fn answered(&mut self, method: Discriminant<Request>, bytes: usize) {
+        let size = self.sizes.entry(method).or_default();
+        *size = bytes.max(*size - *size / 8);
+    }
+
+    /// Returns the requests of the next turn. `reads` returns whether a client
+    /// reads its answers.
+    pub(super) fn take(&mut self, reads: impl Fn(ConnectionId) -> bool) -> Vec<Event> {
         self.measure();
         let fitting = BUDGET.as_nanos() as u64 / self.average.max(1);
         let most = usize::try_from(fitting.clamp(1, MOST)).unwrap_or(1);
-        let count = most.min(self.waiting);
-        let events: Vec<Event> = std::iter::from_fn(|| self.pop()).take(count).collect();
+        let shorts = std::iter::from_fn(|| self.pop(Lane::Short, |_| true));
+        let mut events: Vec<Event> = shorts.take(most).collect();
         let taken = events.len() as u64;
-        let worth = taken > 0 && (self.waiting > 0 || taken > FEW);
+        let long = self.pop(Lane::Long, reads);
+        let mixes = std::mem::replace(&mut self.took_long, long.is_some()) || self.took_long;
+        events.extend(long);
+        let worth = taken > 0 && !mixes && (self.waiting > 0 || taken > FEW);
         self.measured = worth.then(|| (taken, processor_time()));
+        self.is_blocked = events.is_empty() && self.waiting > 0;
         events
     }
 
     /// Removes and returns everything, in the order of each connection.
     pub(super) fn drain(&mut self) -> Vec<Event> {
-        self.next.clear();
+        self.next = Default::default();
         self.waiting = 0;
         let queues = std::mem::take(&mut self.queues);
         let events = queues.into_values().flat_map(|queue| queue.events);
         events.collect()
     }
 
-    fn pop(&mut self) -> Option<Event> {
-        let (taken, connection) = self.next.pop_first()?;
-        self.floor = self.floor.max(taken);
+    fn lane(&self, event: &Event) -> Lane {
+        let Event::Ask { ask, .. } = event else {
+            return Lane::Short;
+        };
+        // A method that was not answered yet may be anything.
+        match self.sizes.get(&discriminant(ask)) {
+            Some(size) if *size <= LONG => Lane::Short,
+            _ => Lane::Long,
+        }
+    }
+
+    /// Puts a connection into the lane of its next request.
+    fn line_up(&mut self, connection: ConnectionId) {
+        let Some(event) = self
+            .queues
+            .get(&connection)
+            .and_then(|queue| queue.events.front())
+        else {
+            return;
+        };
+        let lane = self.lane(event) as usize;
+        // One request ahead of those that never stop.
+        let least = self.floor[lane].saturating_sub(1);
+        if let Some(queue) = self.queues.get_mut(&connection) {
+            queue.taken[lane] = queue.taken[lane].max(least);
+            self.next[lane].insert((queue.taken[lane], connection));
+        }
+    }
+
+    fn pop(&mut self, lane: Lane, may: impl Fn(ConnectionId) -> bool) -> Option<Event> {
+        let lane = lane as usize;
+        let mut next = self.next[lane].iter();
+        let (taken, connection) = next.find(|(_, connection)| may(*connection)).copied()?;
+        self.next[lane].remove(&(taken, connection));
+        self.floor[lane] = self.floor[lane].max(taken);
         let queue = self.queues.get_mut(&connection)?;
         let event = queue.events.pop_front()?;
-        queue.taken += 1;
+        queue.taken[lane] += 1;
         self.waiting -= 1;
-        if !queue.events.is_empty() {
-            self.next.insert((queue.taken, connection));
-        } else if matches!(event, Event::Disconnected(_)) {
+        if matches!(event, Event::Disconnected(_)) && queue.events.is_empty() {
             self.queues.remove(&connection);
         }
+        self.line_up(connection);
         Some(event)
     }
 
@@ -137,8 +222,8 @@ fn processor_time() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use touchmark_proto::daemon::Ping;
-    use touchmark_proto::{Request, RequestId};
+    use touchmark_proto::RequestId;
+    use touchmark_proto::daemon::{Ping, Sync};
 
     use super::*;
 
@@ -160,31 +245,69 @@ mod tests {
         events.iter().map(connection).collect()
     }
 
+    /// Knows that the answers of [`ask`] are short.
+    fn fair() -> Fair {
+        let mut fair = Fair::default();
+        fair.answered(discriminant(&Request::Ping(Ping {})), 50);
+        fair
+    }
+
     #[test]
     fn one_request_passes_the_many_of_others() {
-        let mut fair = Fair::default();
+        let mut fair = fair();
         for number in 0..1_000 {
             fair.push(ConnectionId(number % 5), ask(number % 5, number));
         }
-        let first = fair.take();
+        let first = fair.take(|_| true);
         assert_eq!(first.len() as u64, FEW);
         assert_eq!(order(&first[..10]), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
         fair.push(ConnectionId(9), ask(9, 1_000));
-        let next = fair.take();
+        let next = fair.take(|_| true);
         let place = order(&next).iter().position(|connection| *connection == 9);
         assert_eq!(place, Some(0));
     }
 
+    fn long(connection: u64) -> Event {
+        Event::Ask {
+            request: RequestId(0),
+            connection: ConnectionId(connection),
+            ask: Request::Sync(Sync {}),
+            until: None,
+        }
+    }
+
+    #[test]
+    fn a_turn_takes_one_long_request_and_each_short_one() {
+        let mut fair = fair();
+        for connection in [1, 2, 3] {
+            fair.push(ConnectionId(connection), long(connection));
+            fair.push(ConnectionId(connection), long(connection));
+        }
+        for served in [1, 2, 3, 1] {
+            fair.push(ConnectionId(9), ask(9, 0));
+            assert_eq!(order(&fair.take(|_| true)), [9, served]);
+        }
+        // Who does not read is not worked for, and nobody waits for that.
+        assert!(fair.take(|_| false).is_empty());
+        assert!(fair.is_empty() && fair.is_blocked());
+        assert_eq!(order(&fair.take(|connection| connection.0 == 3)), [3]);
+        // Nor is who has gone.
+        fair.push(ConnectionId(2), Event::Disconnected(ConnectionId(2)));
+        let last = fair.take(|_| true);
+        assert!(matches!(last[..], [Event::Disconnected(ConnectionId(2))]));
+        assert_eq!(fair.waiting, 0);
+    }
+
     #[test]
     fn slow_requests_are_taken_singly_and_quick_ones_together() {
-        let mut fair = Fair::default();
+        let mut fair = fair();
         let mut take_with = |average: u64| {
             fair.average = average;
             fair.measured = None;
             for number in 0..2_000 {
                 fair.push(ConnectionId(1), ask(1, number));
             }
-            fair.take().len() as u64
+            fair.take(|_| true).len() as u64
         };
         assert_eq!(take_with(5_000_000), 1);
         assert_eq!(take_with(400_000), 10);
@@ -193,13 +316,13 @@ mod tests {
 
     #[test]
     fn a_connections_requests_keep_their_order_and_end_before_it() {
-        let mut fair = Fair::default();
+        let mut fair = fair();
         for number in 1..=4 {
             fair.push(ConnectionId(1), ask(1, number));
         }
         fair.push(ConnectionId(1), Event::Disconnected(ConnectionId(1)));
         let numbers: Vec<Option<u64>> = fair
-            .take()
+            .take(|_| true)
             .iter()
             .map(|event| match event {
                 Event::Ask { request, .. } => Some(request.0),

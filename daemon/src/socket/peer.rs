@@ -123,9 +123,11 @@ impl Peer {
     }
 
     /// Answers a request of this connection with the next [flush](Self::flush).
-    /// A request that came without an id gets no answer.
-    pub fn answer(&self, request: RequestId, outcome: Result<Reply, Error>) {
+    /// A request that came without an id gets no answer. Returns how many bytes
+    /// wait to be written in addition.
+    pub fn answer(&self, request: RequestId, outcome: Result<Reply, Error>) -> usize {
         let mut outgoing = self.lock();
+        let before = outgoing.bytes.len();
         if let Some(Waiting { id, batch }) = outgoing.waiting.remove(&request) {
             let message = id.map(|id| ServerMessage::Reply { id, outcome });
             match batch {
@@ -133,6 +135,7 @@ impl Peer {
                 None => outgoing.send(message.as_ref(), MAX_BYTES),
             }
         }
+        outgoing.bytes.len().saturating_sub(before)
     }
 
     /// Writes as much as the system accepts without blocking. The connection's
@@ -167,6 +170,11 @@ impl Peer {
 
     fn lock(&self) -> MutexGuard<'_, Outgoing> {
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the client reads its answers: few of them wait.
+    pub fn reads(&self) -> bool {
+        self.lock().pending() < MAX_ANSWER_BYTES
     }
 
     pub(super) fn speaks(&self, encoder: Encoder) {
