@@ -1,6 +1,7 @@
 //! The exchange: the old and the new file exchange names atomically, and the
 //! file that was replaced is checked before it is removed (GUARD-1).
 
+use std::cell::Cell;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 
@@ -20,7 +21,7 @@ use crate::system::leased::{Kind, Refused};
 
 /// The largest size, in bytes, of a replaced file that is hashed under the
 /// lease. That takes less time than a lease may be held (GUARD-2).
-const UNDER_LEASE: u64 = 256 << 10;
+pub(super) const UNDER_LEASE: u64 = 256 << 10;
 
 /// The most exchanges in a row, if another process saves all the time. After
 /// that, the file that was replaced last is stored instead.
@@ -114,15 +115,19 @@ impl Guard {
         let same = came_out == Ok(old.identity);
         let small = old.size <= UNDER_LEASE;
         let leased = lease.is_some();
-        let undisturbed = same
-            && lease.as_ref().is_none_or(Lease::is_whole)
-            && (!small || holds(&old.file, base));
+        // The stamp above does not show a save of the same size within the
+        // same tick of the clock, so a small file is read again.
+        let seen = match small {
+            true => content_of(&old.file),
+            false => base,
+        };
+        let undisturbed = same && seen == base && lease.as_ref().is_none_or(Lease::is_whole);
         if !undisturbed {
             // A process that waits to open the old file continues only when the
             // file has its name again. Else it would write into a file without
             // a name.
             let (out, lease) = match (same, lease) {
-                (true, Some(lease)) => (old.came(base), Some(lease)),
+                (true, Some(lease)) => (old.came(seen), Some(lease)),
                 (_, lease) => {
                     drop(lease);
                     (Came::look(place, &aside), None)
@@ -131,7 +136,7 @@ impl Guard {
             return Ok(self.put_back(job, place, &aside, out, lease));
         }
         drop(lease);
-        if !small && !holds(&old.file, base) {
+        if !small && content_of(&old.file) != base {
             return Ok(self.put_back(job, place, &aside, Came::look(place, &aside), None));
         }
         step("guard: about to drop the old");
@@ -194,7 +199,10 @@ impl Guard {
             out = came;
         }
         drop(lease);
-        self.give_up(job, place, aside, out, &mut recovered);
+        // It may have been written to since the last look.
+        if let Ok(out) = Came::look(place, aside) {
+            self.give_up(job, place, aside, out, &mut recovered);
+        }
         conflict(super::found(place), recovered)
     }
 
@@ -211,20 +219,18 @@ impl Guard {
         let known = came.hash.is_some_and(|hash| {
             hash == job.order.hash || (Some(hash) == job.order.base && !job.order.keep_base)
         });
+        let mut hash = came.hash;
         if known {
             place.unlink(aside);
         } else {
-            recovered.extend(self.keep_or_leave(
-                job.paths(place),
-                place,
-                aside,
-                came.file.as_ref(),
-            ));
+            let kept = self.keep_or_leave(job.paths(place), place, aside, came.file.as_ref());
+            // What is stored may be newer than what was looked at.
+            hash = kept.hash.or(hash);
+            recovered.push(kept.file);
         }
         if let Some(file) = came.file {
             // A file that is being written is looked at again in any case.
-            let hash = came.hash.unwrap_or(Hash([0; 32]));
-            self.hold(file, job.paths(place), hash);
+            self.hold(file, job.paths(place), hash.unwrap_or(Hash([0; 32])));
         }
     }
 
@@ -239,6 +245,7 @@ impl Guard {
             order: &order,
             durable: true,
             copy: None,
+            overwritten: Cell::new(false),
         };
         let done_or_not_begun = came.hash == Some(intent.new) || came.hash == intent.base;
         let name_is_ours = super::found(place) == Some(intent.new);
@@ -255,13 +262,14 @@ impl Guard {
 }
 
 impl Old {
-    /// Returns this file as the replaced one, without looking at it again.
-    fn came(&self, base: Option<Hash>) -> Result<Came, Errno> {
+    /// Returns this file, which was seen to have this content, as the replaced
+    /// one.
+    fn came(&self, seen: Option<Hash>) -> Result<Came, Errno> {
         let file = self.file.try_clone().ok();
         Ok(Came {
             identity: self.identity,
             file,
-            hash: base,
+            hash: seen,
         })
     }
 
@@ -292,8 +300,11 @@ impl Old {
     }
 }
 
-fn holds(file: &File, base: Option<Hash>) -> bool {
-    matches!(content::hash(file), Ok(Some((hash, _))) if Some(hash) == base)
+/// Returns the hash of a file's content; `None` if it cannot be read, or is being
+/// written.
+pub(super) fn content_of(file: &File) -> Option<Hash> {
+    let (hash, _) = content::hash(file).ok().flatten()?;
+    Some(hash)
 }
 
 fn conflict(found: Option<Hash>, recovered: Vec<String>) -> WriteOutcome {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use touchmark_engine::WriteOrder;
 use touchmark_proto::{Hash, RelPath};
 
 use crate::failpoint;
@@ -50,6 +51,28 @@ pub(super) struct Intent {
     pub(super) copy: Option<String>,
     /// Whether the copy is to stay, since the session has not seen the base.
     pub(super) keep: bool,
+    /// The content to be written, in base64, while it is written in place;
+    /// `None` in the other phases, and if the content must not be stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bytes: Option<String>,
+}
+
+impl Intent {
+    /// Returns the order of the write that this intent belongs to, as far as
+    /// the intent contains it.
+    pub(super) fn order(&self) -> WriteOrder {
+        WriteOrder {
+            path: self.path.clone(),
+            ticket: 0,
+            base: self.base,
+            bytes: [].into(),
+            hash: self.new,
+            // The copy that has to stay was made before the exchange.
+            keep_base: false,
+            base_author: None,
+            create_directories: false,
+        }
+    }
 }
 
 /// The directory of recorded intents.
@@ -209,6 +232,7 @@ mod tests {
             new: Hash::of(b"new"),
             copy: None,
             keep: false,
+            bytes: None,
         }
     }
 

@@ -30,6 +30,7 @@ mod temporary;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 
+use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -89,6 +90,17 @@ struct Job<'o> {
     durable: bool,
     /// The copy of the base that stays after the write.
     copy: Option<RecoveryItem>,
+    /// Whether the base's bytes were overwritten, so that the copy stays
+    /// whatever the outcome is.
+    overwritten: Cell<bool>,
+}
+
+/// What became of a file that lost its name.
+struct Left {
+    /// The path of its copy, or its own new path.
+    file: String,
+    /// The hash of what is stored; `None` if the file itself was renamed.
+    hash: Option<Hash>,
 }
 
 impl Job<'_> {
@@ -227,6 +239,7 @@ impl Guard {
             order,
             durable: self.durable,
             copy: None,
+            overwritten: Cell::new(false),
         };
         if order.base.is_none() {
             return self.create(&job, &place, new);
@@ -248,10 +261,14 @@ impl Guard {
             job.copy = Some(copy);
         }
         let mut result = self.replace(&job, &place, old);
-        if let Ok(WriteOutcome::Done { recovered, .. }) = &mut result {
-            recovered.extend(job.copy.map(|copy| copy.file));
-        } else {
-            self.drop_copy(job.copy.as_ref());
+        match (&mut result, job.overwritten.get()) {
+            (Ok(WriteOutcome::Done { recovered, .. }), _)
+            | (Ok(WriteOutcome::Conflict { recovered, .. }), true) => {
+                recovered.extend(job.copy.map(|copy| copy.file));
+            }
+            // The copy is in the recovery directory, which alone has the bytes.
+            (_, true) => {}
+            (_, false) => self.drop_copy(job.copy.as_ref()),
         }
         result
     }
@@ -433,7 +450,7 @@ impl Guard {
         place: &Place,
         aside: &[u8],
         file: Option<&File>,
-    ) -> Option<String> {
+    ) -> Left {
         if let Some(file) = file
             && !self.is_secret(paths)
         {
@@ -441,7 +458,10 @@ impl Guard {
                 Ok(item) => {
                     failpoint::pass("guard: what came out is kept");
                     place.unlink(aside);
-                    return Some(item.file);
+                    return Left {
+                        file: item.file,
+                        hash: Some(item.hash),
+                    };
                 }
                 Err(error) => {
                     tracing::error!(path = %paths.0, "{}: not kept: {error}", paths.0);
@@ -449,12 +469,16 @@ impl Guard {
             }
         }
         let name = left_name(place, &self.time);
-        match place.rename(aside, &name) {
-            Ok(()) => Some(place.path_of(&name).to_string_lossy().into_owned()),
+        let path = match place.rename(aside, &name) {
+            Ok(()) => place.path_of(&name),
             Err(errno) => {
                 tracing::error!("{}: {errno}", place.path_of(aside).display());
-                Some(place.path_of(aside).to_string_lossy().into_owned())
+                place.path_of(aside)
             }
+        };
+        Left {
+            file: path.to_string_lossy().into_owned(),
+            hash: None,
         }
     }
 
@@ -540,24 +564,7 @@ impl Job<'_> {
             new: self.order.hash,
             copy: self.copy.as_ref().map(|copy| copy.id.clone()),
             keep: self.order.keep_base,
-        }
-    }
-}
-
-impl Intent {
-    /// Returns the order of the write that this intent belongs to, as far as
-    /// the intent contains it.
-    fn order(&self) -> WriteOrder {
-        WriteOrder {
-            path: self.path.clone(),
-            ticket: 0,
-            base: self.base,
-            bytes: [].into(),
-            hash: self.new,
-            // The copy that has to stay was made before the exchange.
-            keep_base: false,
-            base_author: None,
-            create_directories: false,
+            bytes: None,
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Removing a file with a certain content, and no other (GUARD-7). Its name is
 //! removed first, and the file that had it is checked before it is dropped.
 
+use std::cell::Cell;
+use std::sync::PoisonError;
+
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::sync::PoisonError;
 
 use touchmark_engine::{WriteOrder, WriteOutcome};
 use touchmark_proto::writes::Guard as Way;
 use touchmark_proto::{Hash, RelPath};
 
-use super::exchange::Old;
+use super::exchange::{Old, UNDER_LEASE, content_of};
 use super::intent::{Intent, Phase};
-use super::place::{Follow, Place, refused};
+use super::place::{Follow, Identity, Place, refused};
 use super::{Guard, Job, Stop, found, step, temporary};
 use crate::system::lease::Lease;
 use crate::system::leased::{Kind, Refused};
@@ -37,6 +39,7 @@ impl Guard {
             order: &order,
             durable: self.durable,
             copy: None,
+            overwritten: Cell::new(false),
         };
         let old = Old::open(&job, &place)?;
         if old.links > 1 {
@@ -47,7 +50,7 @@ impl Guard {
             .intents
             .record(Intent::removal(path, &place, base, &aside))?;
         step("guard: about to remove");
-        let lease = match Lease::take(&old.file, Kind::Read) {
+        let mut lease = match Lease::take(&old.file, Kind::Read) {
             Ok(lease) => Some(lease),
             Err(Refused::Busy) => {
                 intent.end();
@@ -55,6 +58,7 @@ impl Guard {
             }
             Err(Refused::Unavailable) => None,
         };
+        step("guard: about to take the name away");
         if let Err(errno) = place.rename(&place.name, aside.as_bytes()) {
             intent.end();
             return Err(match errno {
@@ -63,9 +67,19 @@ impl Guard {
             });
         }
         step("guard: the name is taken away");
-        drop(lease);
-        if hash(&place, aside.as_bytes()) != Some(base) {
-            let recovered = self.give_back(path, &place, aside.as_bytes());
+        let aside = aside.as_bytes();
+        let small = old.size <= UNDER_LEASE;
+        let has_base = || content_of(&old.file) == Some(base);
+        let came_out = place.stat(aside).map(|stat| Identity::from(&stat));
+        let mut undisturbed = came_out == Ok(old.identity)
+            && (!small || has_base())
+            && lease.as_ref().is_none_or(Lease::is_whole);
+        if undisturbed && !small {
+            drop(lease.take());
+            undisturbed = has_base();
+        }
+        if !undisturbed {
+            let recovered = self.give_back(path, &place, aside, lease);
             intent.end();
             return Ok(WriteOutcome::Conflict {
                 found: found(&place),
@@ -73,7 +87,8 @@ impl Guard {
                 recovered,
             });
         }
-        place.unlink(aside.as_bytes());
+        drop(lease);
+        place.unlink(aside);
         if self.durable {
             place.sync();
         }
@@ -87,14 +102,28 @@ impl Guard {
     }
 
     /// Gives a file its name back, or stores its content if the name is another
-    /// file's now.
-    fn give_back(&self, path: &RelPath, place: &Place, aside: &[u8]) -> Vec<String> {
-        match place.rename(aside, &place.name) {
+    /// file's now. The lease is released only then: a process that waits to open
+    /// the file would else write into a file without a name.
+    fn give_back(
+        &self,
+        path: &RelPath,
+        place: &Place,
+        aside: &[u8],
+        lease: Option<Lease<'_>>,
+    ) -> Vec<String> {
+        let given = place.rename(aside, &place.name);
+        drop(lease);
+        match given {
             Ok(()) | Err(Errno::NOENT) => Vec::new(),
             Err(_) => {
+                let paths = (path, &place.real);
                 let file = place.open(aside, OFlags::RDONLY).ok();
-                let kept = self.keep_or_leave((path, &place.real), place, aside, file.as_ref());
-                kept.into_iter().collect()
+                let kept = self.keep_or_leave(paths, place, aside, file.as_ref());
+                if let Some(file) = file {
+                    // A process may have had it open already.
+                    self.hold(file, paths, kept.hash.unwrap_or(Hash([0; 32])));
+                }
+                vec![kept.file]
             }
         }
     }
@@ -102,7 +131,7 @@ impl Guard {
     /// Reverts a removal that an earlier daemon did not complete and so did not
     /// report.
     pub(super) fn resume_removing(&self, intent: &Intent, place: &Place) -> Vec<String> {
-        self.give_back(&intent.path, place, intent.temporary.as_bytes())
+        self.give_back(&intent.path, place, intent.temporary.as_bytes(), None)
     }
 }
 
@@ -117,12 +146,7 @@ impl Intent {
             new: base,
             copy: None,
             keep: false,
+            bytes: None,
         }
     }
-}
-
-fn hash(place: &Place, name: &[u8]) -> Option<Hash> {
-    let file = place.open(name, OFlags::RDONLY).ok()?;
-    let (hash, _) = super::content::hash(&file).ok().flatten()?;
-    Some(hash)
 }

@@ -281,6 +281,114 @@ fn guard7_a_save_at_any_step_of_a_removal_stays() {
     }
 }
 
+/// A process appends to a file at every step of a write in place. A base that the
+/// session has not seen is stored as soon as it is overwritten.
+#[test]
+fn guard1_an_unseen_base_is_stored_whatever_is_written_at_the_same_moment() {
+    let check = |step: u64| -> u64 {
+        let world = World::new();
+        let path = world.file("f", "unseen");
+        fs::hard_link(&path, world.path("g")).unwrap();
+        // A reader prevents the lease, so that the append need not wait.
+        let reader = File::open(&path).unwrap();
+        let append = {
+            let path = path.clone();
+            move || {
+                let mut file = OpenOptions::new().append(true).open(path).unwrap();
+                file.write_all(b"+").unwrap();
+            }
+        };
+        plan(vec![(step, Box::new(append))]);
+        let forced = WriteOrder {
+            keep_base: true,
+            ..order("f", Some("unseen"), "new")
+        };
+        let outcome = world.guard.write(&forced, UMASK);
+        let passed = steps();
+        plan(Vec::new());
+        drop(reader);
+        let now = fs::read_to_string(&path).unwrap();
+        let kept = world.kept();
+        let is_there = now.starts_with("unseen") || kept.contains(&"unseen".to_owned());
+        assert!(is_there, "step {step}: {outcome:?}, now {now:?}");
+        passed
+    };
+    let steps = check(u64::MAX);
+    assert!(steps >= 3, "{steps} steps");
+    for step in 1..=steps {
+        check(step);
+    }
+}
+
+/// A save of the base's size, in the same tick of the clock, comes before the
+/// exchange, and the name is taken away after it. The saved content is stored
+/// before the old file loses its name, not only by a later look.
+#[test]
+fn guard1_what_is_given_up_is_judged_by_its_content() {
+    let world = World::new();
+    let path = world.file("f", "base\n");
+    let (old, save) = (path.clone(), path.clone());
+    let save = move || {
+        let modified = save.metadata().unwrap().modified().unwrap();
+        let mut file = OpenOptions::new().write(true).open(&save).unwrap();
+        file.write_all(b"save\n").unwrap();
+        file.set_modified(modified).unwrap();
+    };
+    let away = move || fs::rename(&old, old.with_file_name("f~")).unwrap();
+    // Before the lease, and after the exchange.
+    plan(vec![(3, Box::new(save)), (5, Box::new(away))]);
+    let outcome = world.write("f", Some("base\n"), "agent\n");
+    plan(Vec::new());
+    assert!(matches!(outcome, WriteOutcome::Conflict { .. }));
+    let kept = world.guard.recovery.list();
+    let kept: Vec<_> = kept
+        .iter()
+        .map(|item| fs::read_to_string(&item.file).unwrap())
+        .collect();
+    assert_eq!(kept, ["save\n"], "{outcome:?}");
+    assert_eq!(world.names(), ["f~"]);
+}
+
+/// A process waits for the lease of a removal, which then takes the name away. It
+/// gets the file with the name, not one without.
+#[test]
+fn guard7_a_save_that_waits_for_a_removal_comes_back() {
+    let world = World::new();
+    let path = world.file("f", "base\n");
+    let (to_save, saver) = std::sync::mpsc::channel();
+    let save = {
+        let path = path.clone();
+        move || {
+            let inode = format!(":{} ", path.metadata().unwrap().ino());
+            let saver = std::thread::spawn(move || {
+                let mut file = OpenOptions::new().write(true).open(path).unwrap();
+                file.write_all(b"save\n").unwrap();
+            });
+            to_save.send(saver).unwrap();
+            let is_awaited = |line: &str| line.contains("BREAKING") && line.contains(&inode);
+            while !fs::read_to_string("/proc/locks")
+                .unwrap()
+                .lines()
+                .any(is_awaited)
+            {
+                std::thread::yield_now();
+            }
+        }
+    };
+    // After the lease was taken.
+    plan(vec![(2, Box::new(save))]);
+    let name = RelPath::new(b"f").unwrap();
+    let outcome = world.guard.remove(&name, Hash::of(b"base\n"));
+    plan(Vec::new());
+    saver.recv().unwrap().join().unwrap();
+    assert!(
+        matches!(outcome, WriteOutcome::Conflict { .. }),
+        "{outcome:?}"
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "save\n");
+    assert_eq!(world.names(), ["f"]);
+}
+
 /// Not a test: the process that is ended in the middle of a write. Does nothing
 /// without its environment variable.
 #[test]
@@ -359,6 +467,43 @@ fn a_write_cut_short_is_completed_or_reverted() {
                 assert!(step > 3, "{name} has only {step} steps");
                 break;
             }
+        }
+    }
+}
+
+/// A write in place is cut short at each step, and the user saves a content of
+/// the old one's size and end before the next start. The save stays.
+#[test]
+fn guard1_a_save_after_a_kill_is_no_torn_write() {
+    let mut step = 0;
+    loop {
+        step += 1;
+        let world = World::new();
+        let path = world.file("linked", "old content, longer than the new one\n");
+        fs::hard_link(&path, world.path("other")).unwrap();
+        let World { base, guard } = world;
+        drop(guard);
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args([
+                "--exact",
+                "guard::tests::interleaved::a_process_to_be_ended",
+                "--nocapture",
+            ])
+            .env("TOUCHMARK_TEST_GUARD", base.path())
+            .env("TOUCHMARK_TEST_FILE", "linked")
+            .env("TOUCHMARK_CRASH_AT", step.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = children::start(&mut command).unwrap();
+        let child = child.wait_with_output().unwrap();
+        let saved = "own content, longer than the new one\n";
+        fs::write(&path, saved).unwrap();
+        drop(open(base.path()));
+        assert_eq!(fs::read_to_string(&path).unwrap(), saved, "step {step}");
+        if String::from_utf8_lossy(&child.stdout).contains("lived") {
+            assert!(step > 3, "{step} steps");
+            break;
         }
     }
 }
