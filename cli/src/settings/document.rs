@@ -53,6 +53,11 @@ impl Container {
         &text[self.open..self.close]
     }
 
+    /// Returns the text around it.
+    pub(super) fn around(&self, text: &str) -> String {
+        format!("{}{}", &text[..self.open - 1], &text[self.close + 1..])
+    }
+
     /// Returns the index of a member; `None` if there is none with this name.
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|found| found == name)
