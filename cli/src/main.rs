@@ -27,6 +27,9 @@ mod off;
 mod output;
 mod pager;
 mod project;
+#[cfg(test)]
+#[path = "../../fuzz/seeds.rs"]
+mod seeds;
 mod service;
 mod settings;
 #[cfg(test)]

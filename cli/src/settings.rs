@@ -21,6 +21,9 @@ mod difference;
 mod document;
 mod file;
 mod found;
+#[cfg(test)]
+#[path = "../../fuzz/agents.rs"]
+mod fuzzed;
 mod hooks;
 mod json;
 mod made;

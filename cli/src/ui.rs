@@ -18,6 +18,9 @@ mod assets;
 pub(crate) mod browser;
 mod calls;
 mod events;
+#[cfg(test)]
+#[path = "../../fuzz/page.rs"]
+mod fuzzed;
 mod gate;
 #[cfg_attr(not(target_os = "linux"), path = "ui/peer/fallback.rs")]
 mod peer;

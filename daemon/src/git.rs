@@ -26,6 +26,8 @@ use touchmark_proto::trust::Trust;
 use touchmark_proto::{Places, native};
 
 pub use call::Git;
+#[cfg(any(test, fuzzing))]
+pub(crate) use objects::parsed;
 pub(crate) use objects::{Commit, name_of, step};
 pub use objects::{Limits, Object, Objects};
 

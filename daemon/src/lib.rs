@@ -32,6 +32,7 @@
 //! - `fleet`: what all daemons of a user share.
 //! - [`doctor`]: problems in the daemon's surroundings.
 //! - [`error`]: errors that end the daemon.
+//! - `fuzzed`: the bodies of fuzz targets, for tests and fuzzers alone (`fuzz/`).
 
 mod answers;
 pub mod config;
@@ -43,6 +44,9 @@ pub mod event;
 mod failpoint;
 mod fill;
 mod fleet;
+#[cfg(any(test, fuzzing))]
+#[path = "../../fuzz/daemon.rs"]
+pub mod fuzzed;
 pub mod git;
 pub mod guard;
 mod history;

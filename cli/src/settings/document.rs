@@ -2,9 +2,11 @@
 //! Members and elements are inserted and removed in place. Every other byte
 //! stays unchanged, and removing an item undoes inserting it.
 
-use jsonc_parser::ast::{Object, Value};
+use std::collections::HashSet;
+
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, ParseOptions, ParseResult, parse_to_ast};
 
 /// Why a file is left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +37,10 @@ impl Container {
         self.children.is_empty()
     }
 
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
+    /// Returns the text of one of its elements, or of a member's value.
+    pub(super) fn value<'a>(&self, text: &'a str, index: usize) -> Option<&'a str> {
+        let (start, end) = *self.values.get(index)?;
+        text.get(start..end)
     }
 
     /// Returns the texts of its elements, or of its members' values.
@@ -47,6 +51,11 @@ impl Container {
     /// Returns the text between its brackets.
     pub(super) fn inside<'a>(&self, text: &'a str) -> &'a str {
         &text[self.open..self.close]
+    }
+
+    /// Returns the text around it.
+    pub(super) fn around(&self, text: &str) -> String {
+        format!("{}{}", &text[..self.open - 1], &text[self.close + 1..])
     }
 
     /// Returns the index of a member; `None` if there is none with this name.
@@ -72,22 +81,7 @@ pub(super) enum Step<'a> {
 /// # Errors
 /// The line where the text cannot be parsed, or where a value has another type.
 pub(super) fn find(text: &str, steps: &[Step<'_>]) -> Result<Option<Container>, Unreadable> {
-    let options = ParseOptions {
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-        ..ParseOptions::default()
-    };
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options);
-    let parsed = parsed.map_err(|error| Unreadable {
-        line: error.line_display(),
-        reason: error.kind().to_string(),
-    })?;
+    let parsed = parsed(text)?;
     let Some(root) = parsed.value else {
         return Ok(None);
     };
@@ -105,12 +99,8 @@ pub(super) fn find(text: &str, steps: &[Step<'_>]) -> Result<Option<Container>, 
             return Ok(None);
         };
         match step {
-            Step::Object(name) => expect_object(text, next, &format!("{name:?}"))?,
-            Step::List(name) => {
-                if next.as_array().is_none() {
-                    return Err(wrong(text, next.start(), format!("{name:?} is no list")));
-                }
-            }
+            Step::Object(name) => _ = expect_object(text, next, &format!("{name:?}"))?,
+            Step::List(name) => expect_list(text, next, name)?,
             Step::Element(_) => {}
         }
         here = next;
@@ -118,11 +108,71 @@ pub(super) fn find(text: &str, steps: &[Step<'_>]) -> Result<Option<Container>, 
     Ok(container(here))
 }
 
-fn expect_object(text: &str, value: &Value<'_>, what: &str) -> Result<(), Unreadable> {
-    match value.as_object() {
+/// Returns the lists in the object with this name, each with its own name. The
+/// text is parsed once, however many there are.
+///
+/// # Errors
+/// Those of [`find`].
+pub(super) fn lists(text: &str, name: &str) -> Result<Vec<(String, Container)>, Unreadable> {
+    let parsed = parsed(text)?;
+    let Some(root) = &parsed.value else {
+        return Ok(Vec::new());
+    };
+    let root = expect_object(text, root, "the settings")?;
+    let Some(within) = member(text, root, name)? else {
+        return Ok(Vec::new());
+    };
+    let within = expect_object(text, within, &format!("{name:?}"))?;
+    let mut known = HashSet::new();
+    let lists = within.properties.iter().map(|property| {
+        let name = property.name.as_str();
+        if !known.insert(name) {
+            return Err(twice(text, property, name));
+        }
+        expect_list(text, &property.value, name)?;
+        let list = container(&property.value);
+        Ok(list.map(|list| (name.to_owned(), list)))
+    });
+    lists.filter_map(Result::transpose).collect()
+}
+
+fn parsed(text: &str) -> Result<ParseResult<'_>, Unreadable> {
+    let options = ParseOptions {
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+        ..ParseOptions::default()
+    };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options);
+    parsed.map_err(|error| Unreadable {
+        line: error.line_display(),
+        reason: error.kind().to_string(),
+    })
+}
+
+fn expect_object<'a, 'b>(
+    text: &str,
+    value: &'b Value<'a>,
+    what: &str,
+) -> Result<&'b Object<'a>, Unreadable> {
+    let object = value.as_object();
+    object.ok_or_else(|| wrong(text, value.start(), format!("{what} is no object")))
+}
+
+fn expect_list(text: &str, value: &Value<'_>, name: &str) -> Result<(), Unreadable> {
+    match value.as_array() {
         Some(_) => Ok(()),
-        None => Err(wrong(text, value.start(), format!("{what} is no object"))),
+        None => Err(wrong(text, value.start(), format!("{name:?} is no list"))),
     }
+}
+
+fn twice(text: &str, second: &ObjectProp<'_>, name: &str) -> Unreadable {
+    wrong(text, second.start(), format!("{name:?} is there twice"))
 }
 
 fn member<'a, 'b>(
@@ -137,8 +187,7 @@ fn member<'a, 'b>(
     let first = found.next();
     // Agents use the last member of this name, and people see the first.
     if let Some(second) = found.next() {
-        let reason = format!("{name:?} is there twice");
-        return Err(wrong(text, second.start(), reason));
+        return Err(twice(text, second, name));
     }
     Ok(first.map(|property| &property.value))
 }

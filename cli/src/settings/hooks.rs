@@ -11,7 +11,6 @@ use super::agent::Agent;
 use super::document::{self, Step, Style, Unreadable, find};
 use super::json::Json;
 use super::made::{self, Made, member, note_empty, there, without};
-use super::part::is_called;
 use crate::daemon::agent::{Addition, Event, Handler};
 
 /// The hooks that an agent's settings should have.
@@ -54,10 +53,7 @@ impl Hooks {
         for (event, item) in &self.events {
             wanted.insert(event, value(&item.to_string()));
         }
-        for event in events(text)? {
-            let Some(list) = find(text, &[Step::Object("hooks"), Step::List(&event)])? else {
-                continue;
-            };
+        for (event, list) in document::lists(text, "hooks")? {
             for element in list.values(text) {
                 let element = value(element);
                 if self.owns(&element) == Owned::Nothing {
@@ -91,10 +87,7 @@ impl Hooks {
     /// The text cannot be edited.
     pub(super) fn handlers(&self, text: &str) -> Result<Vec<(String, Value)>, Unreadable> {
         let mut found = Vec::new();
-        for event in events(text)? {
-            let Some(list) = find(text, &[Step::Object("hooks"), Step::List(&event)])? else {
-                continue;
-            };
+        for (event, list) in document::lists(text, "hooks")? {
             for element in list.values(text).map(value) {
                 let inner = element["hooks"].as_array().cloned().unwrap_or_default();
                 let all = inner.into_iter().chain([element]);
@@ -137,16 +130,21 @@ impl Hooks {
         let mut text = text.to_owned();
         let mut emptied = BTreeSet::new();
         let inside = |place: &str| made.and_then(|made| made.inside(place));
-        for event in events(&text)? {
+        let is_ours = |element: &str| self.owns(&value(element)) != Owned::Nothing;
+        let lists = document::lists(&text, "hooks")?.into_iter();
+        let with_ours = lists.filter(|(_, list)| list.values(&text).any(is_ours));
+        let with_ours: Vec<String> = with_ours.map(|(event, _)| event).collect();
+        for event in with_ours {
             let place = format!("hooks/{event}");
             let steps = [Step::Object("hooks"), Step::List(&event)];
             let mut index = 0;
-            while let Some(list) = find(&text, &steps)? {
-                let Some(element) = list.values(&text).nth(index).map(value) else {
-                    break;
-                };
+            let mut list = there(find(&text, &steps)?)?;
+            while let Some(element) = list.value(&text, index).map(value) {
                 match self.owns(&element) {
-                    Owned::Nothing => index += 1,
+                    Owned::Nothing => {
+                        index += 1;
+                        continue;
+                    }
                     Owned::All => {
                         text = document::remove(&text, &list, index, inside(&place));
                         emptied.insert(place.clone());
@@ -158,16 +156,16 @@ impl Hooks {
                         text = document::remove(&text, &handlers, handler, None);
                     }
                 }
+                list = there(find(&text, &steps)?)?;
             }
         }
         let ours = |place: &str| match made {
             Some(made) => made.members.contains(place),
             None => emptied.contains(place),
         };
-        for event in events(&text)? {
+        for (event, list) in document::lists(&text, "hooks")? {
             let place = format!("hooks/{event}");
-            let list = find(&text, &[Step::Object("hooks"), Step::List(&event)])?;
-            if ours(&place) && list.is_some_and(|list| list.is_empty()) {
+            if ours(&place) && list.is_empty() {
                 let hooks = there(find(&text, &[Step::Object("hooks")])?)?;
                 if let Some(index) = hooks.position(&event) {
                     text = document::remove(&text, &hooks, index, inside("hooks"));
@@ -292,16 +290,14 @@ enum Owned {
     Handler(usize),
 }
 
-/// Returns the events that have a list.
-fn events(text: &str) -> Result<Vec<String>, Unreadable> {
-    let hooks = find(text, &[Step::Object("hooks")])?;
-    Ok(hooks
-        .map(|hooks| hooks.names().to_vec())
-        .unwrap_or_default())
-}
-
 /// Parses a part of a text that was parsed successfully as a whole.
 pub(super) fn value(text: &str) -> Value {
     jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
         .unwrap_or_default()
+}
+
+/// Returns whether settings call a program of this name, wherever it is.
+pub(super) fn is_called(program: &str, name: &str) -> bool {
+    let before = program.strip_suffix(name);
+    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
 }

@@ -103,8 +103,7 @@ fn as_before(text: &str, before: &str) -> Result<String, Unreadable> {
         return Ok(text.to_owned());
     };
     let inside = root.inside(text).trim();
-    let whole = format!("{{{}}}", root.inside(text));
-    let rest = text.replacen(&whole, "", 1);
+    let rest = root.around(text);
     let same = rest.split_whitespace().eq(before.split_whitespace());
     Ok(match root.is_empty() && inside.is_empty() && same {
         true => before.to_owned(),

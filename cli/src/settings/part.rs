@@ -216,9 +216,3 @@ fn is_in_path(program: &Path, name: &str) -> bool {
     let found = in_path(name, Path::is_file).and_then(|found| found.canonicalize().ok());
     found.is_some() && found == program.canonicalize().ok()
 }
-
-/// Returns whether settings call a program of this name, wherever it is.
-pub(super) fn is_called(program: &str, name: &str) -> bool {
-    let before = program.strip_suffix(name);
-    before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
-}

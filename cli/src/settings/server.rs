@@ -9,10 +9,9 @@ use touchmark_client::start::BINARY;
 use super::agent::NAME;
 use super::codex::table;
 use super::document::{self, Step, Style, Unreadable, find};
-use super::hooks::value;
+use super::hooks::{is_called, value};
 use super::json::Json;
 use super::made::{self, Made, member, without};
-use super::part::is_called;
 use crate::daemon::agent::{EntryFormat, WORKSPACE};
 
 /// The file of an agent's servers, and touchmark's entry in it.

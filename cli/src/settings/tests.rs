@@ -28,6 +28,7 @@ const TEXTS: &[&str] = &[
     "",
     "\n",
     "// nothing yet",
+    "// {} is nothing\n",
     "/* a */\n\n",
     "{}",
     "{ }\n",

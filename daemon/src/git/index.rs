@@ -199,7 +199,7 @@ impl GitIndex {
         Ok(index)
     }
 
-    fn parse(mut input: impl BufRead + Seek, length: u64) -> Option<Self> {
+    pub(crate) fn parse(mut input: impl BufRead + Seek, length: u64) -> Option<Self> {
         // The file does not say how long its ids are. With the other length,
         // what follows the entries is not read as extensions.
         [20, 32].into_iter().find_map(|id| {

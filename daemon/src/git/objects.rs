@@ -223,7 +223,7 @@ pub(crate) fn step(object: Option<Object>) -> Step {
 }
 
 /// Returns an object as a commit; `None` if it is none.
-fn parsed(object: Object) -> Option<Commit> {
+pub(crate) fn parsed(object: Object) -> Option<Commit> {
     let Object::Whole(id, commit) = object else {
         return None;
     };

@@ -15,6 +15,9 @@
 mod checked;
 mod content;
 mod exchange;
+#[cfg(any(test, fuzzing))]
+#[path = "../../../fuzz/guard.rs"]
+pub(crate) mod fuzzed;
 mod intent;
 mod kept;
 mod moved;

@@ -14,6 +14,13 @@ use super::patch;
 /// The maximum number of contents that are computed for one edit.
 const CANDIDATES: usize = 8;
 
+/// The maximum number of bytes that are searched for all replacements of one
+/// edit together.
+const SEARCHED: usize = 256 << 20;
+
+/// The maximum number of bytes by which replacements make a content larger.
+const GROWTH: usize = 4 << 20;
+
 /// The maximum number of changes announced together that are combined.
 const TOGETHER: usize = 4;
 /// The maximum number of intermediate contents when changes are combined.
@@ -193,11 +200,18 @@ fn words(text: &str) -> Option<Hash> {
 
 fn replaced(bytes: Option<&[u8]>, replacements: &[Replacement]) -> Vec<Vec<u8>> {
     let mut contents = vec![bytes.unwrap_or_default().to_vec()];
+    let most = bytes.map_or(0, <[u8]>::len) + GROWTH;
+    let mut left = SEARCHED;
     for one in replacements {
         let mut next = Vec::new();
         for content in &contents {
+            let Some(rest) = left.checked_sub(content.len()) else {
+                return Vec::new();
+            };
+            left = rest;
             next.extend(ways(content, one));
         }
+        next.retain(|content| content.len() <= most);
         next.truncate(CANDIDATES);
         contents = next;
     }
@@ -272,6 +286,24 @@ mod tests {
 
     fn hashes(candidates: Vec<Candidate>) -> Vec<HashOrAbsent> {
         candidates.into_iter().map(|one| one.hash).collect()
+    }
+
+    #[test]
+    fn replacements_do_not_fill_the_memory() {
+        let one = Replacement {
+            old: "a".into(),
+            new: "aa".into(),
+            all: true,
+        };
+        let of = |count| Change::Replace(vec![one.clone(); count]);
+        assert_eq!(contents(&of(10), Some(b"a")), [[b'a'; 1024]]);
+        assert_eq!(contents(&of(1_000), Some(b"a")).len(), 0, "too large");
+        let other = Replacement {
+            old: "b".into(),
+            ..one.clone()
+        };
+        let both = Change::Replace([vec![other], vec![one; 40]].concat());
+        assert_eq!(contents(&both, Some(b"b")).len(), 0);
     }
 
     #[test]

@@ -20,6 +20,9 @@ mod destroys;
 mod details;
 mod edits;
 mod fields;
+#[cfg(any(test, fuzzing))]
+#[path = "../../../fuzz/hooks.rs"]
+pub(crate) mod fuzzed;
 mod happened;
 mod identity;
 mod last_events;

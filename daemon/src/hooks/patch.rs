@@ -3,8 +3,8 @@
 
 use super::happened::{Change, Writing};
 
-/// The maximum number of files in one patch.
-const FILES: usize = 1_000;
+/// The maximum number of files in one patch, or in one list of replacements.
+pub(super) const FILES: usize = 1_000;
 
 /// A replacement of some lines by others.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -109,40 +109,69 @@ fn add_line(change: &mut Change, line: &str) -> Option<()> {
 /// Returns the result of the hunks; `None` if one of them does not match
 /// exactly.
 pub(super) fn apply(text: &str, hunks: &[Hunk]) -> Option<String> {
-    let mut lines: Vec<&str> = text.split('\n').collect();
-    if lines.last() == Some(&"") {
-        lines.pop();
-    }
-    let mut patched: Vec<&str> = Vec::with_capacity(lines.len());
+    let lines = Lines::of(text);
+    let all = lines.starts.len();
+    let mut patched: Vec<&str> = Vec::with_capacity(all);
     let mut done = 0;
     for hunk in hunks {
         let mut from = done;
         if let Some(after) = &hunk.after {
-            from += 1 + lines.get(from..)?.iter().position(|line| line == after)?;
+            from = 1 + lines.find(std::slice::from_ref(after), from)?;
         }
-        let place = if hunk.old.is_empty() {
-            lines.len()
-        } else {
-            find(&lines, &hunk.old, from, hunk.at_end)?
+        let place = match hunk.old.as_slice() {
+            [] => all,
+            old if hunk.at_end => all
+                .checked_sub(old.len())
+                .filter(|place| *place >= from && lines.find(old, *place) == Some(*place))?,
+            old => lines.find(old, from)?,
         };
-        patched.extend(lines.get(done..place)?);
+        patched.extend(lines.between(done, place)?);
         patched.extend(hunk.new.iter().map(String::as_str));
         done = place + hunk.old.len();
     }
-    patched.extend(lines.get(done..)?);
+    patched.extend(lines.between(done, all)?);
     let mut text = patched.join("\n");
     text.push('\n');
     Some(text)
 }
 
-fn find(lines: &[&str], wanted: &[String], from: usize, at_end: bool) -> Option<usize> {
-    let last = lines.len().checked_sub(wanted.len())?;
-    let fits = |place: &usize| {
-        let found = lines.get(*place..*place + wanted.len());
-        found.is_some_and(|found| found.iter().zip(wanted).all(|(line, want)| line == want))
-    };
-    let first = if at_end { last.max(from) } else { from };
-    (first..=last).find(fits)
+/// The lines of a file, to be searched. A search takes time for each byte once:
+/// a model can write a patch of blank lines for a file of blank lines.
+struct Lines {
+    /// The text, with a line feed before each line and after the last one.
+    text: String,
+    /// Where the line feeds before the lines are.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        let text = match text {
+            "" => "\n".to_owned(),
+            text => format!("\n{}\n", text.strip_suffix('\n').unwrap_or(text)),
+        };
+        let mut starts: Vec<usize> = memchr::memchr_iter(b'\n', text.as_bytes()).collect();
+        starts.pop();
+        Self { text, starts }
+    }
+
+    /// Returns the first line from which on the file has these.
+    fn find(&self, wanted: &[String], from: usize) -> Option<usize> {
+        let begin = *self.starts.get(from)?;
+        let wanted = format!("\n{}\n", wanted.join("\n"));
+        let text = self.text.get(begin..)?;
+        let at = memchr::memmem::find(text.as_bytes(), wanted.as_bytes())?;
+        self.starts.binary_search(&(begin + at)).ok()
+    }
+
+    /// Returns the lines from one index up to another.
+    fn between(&self, from: usize, to: usize) -> Option<impl Iterator<Item = &str>> {
+        let starts = self.starts.get(from..to)?.iter();
+        Some(starts.map(|start| {
+            let line = self.text.get(start + 1..).unwrap_or_default();
+            line.split('\n').next().unwrap_or_default()
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -188,6 +217,15 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_of_blank_lines_is_soon_applied() {
+        let text = "\n".repeat(400_000);
+        let patch = hunks(&format!("@@\n{}-x", "\n".repeat(200_000)));
+        let begun = std::time::Instant::now();
+        assert_eq!(apply(&text, &patch), None);
+        assert!(begun.elapsed().as_secs() < 10);
+    }
+
+    #[test]
     fn hunks_apply_in_order_and_only_as_they_are() {
         let text = "a\nb\nc\nb\nc\n";
         assert_eq!(
@@ -208,6 +246,12 @@ mod tests {
         );
         assert_eq!(apply(text, &hunks("@@\n-B\n+x")), None);
         assert_eq!(apply("", &hunks("@@\n-B\n+x")), None);
+        // A whole line, after a part of one that looks like it.
+        assert_eq!(
+            apply("ba\na\na\nab\n", &hunks("@@\n-a\n-a\n+x")),
+            Some("ba\nx\nab\n".into())
+        );
+        assert_eq!(apply("a\nb\n", &hunks("@@\n-a\n*** End of File")), None);
         // A missing newline at the end is added, as the tool does.
         assert_eq!(apply("a", &hunks("@@\n-a\n+b")), Some("b\n".into()));
     }

@@ -348,6 +348,10 @@ mod tests {
             "what the file does not hold there"
         );
         assert_eq!(one(&patch.replace("a.rs", "b.rs")), []);
+        assert_eq!(
+            one(&patch.replace("+2,4", &format!("+{},4", usize::MAX))),
+            []
+        );
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub(crate) fn waiting(state: &Path) -> usize {
 
 /// Removes and returns all pending events. Returns none while a hook is adding
 /// one: the next event finds it.
-fn take(state: &Path) -> io::Result<Vec<Unanswered>> {
+pub(super) fn take(state: &Path) -> io::Result<Vec<Unanswered>> {
     let mut file: File = private_itself()
         .read(true)
         .write(true)

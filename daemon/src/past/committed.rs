@@ -6,7 +6,7 @@
 //! lines that are in no commit. The repository may come from anywhere: what git
 //! prints is untrusted input, as are the names of authors.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
@@ -242,9 +242,9 @@ fn ranges(lines: &[u32]) -> Vec<(u32, u32)> {
 }
 
 /// The commits whose parents the repository does not have.
-enum Shallow {
-    /// The list of their ids, one in each line.
-    These(String),
+pub(super) enum Shallow {
+    /// Their ids.
+    These(HashSet<String>),
     /// The list is not readable: each commit without parents may be one.
     Unclear,
 }
@@ -252,23 +252,28 @@ enum Shallow {
 impl Shallow {
     fn of(tree: &WorkTree) -> Self {
         match read_regular(&tree.common.join("shallow"), MOST_SHALLOW) {
-            Ok(list) => Self::These(String::from_utf8_lossy(&list).into_owned()),
-            Err(error) if error.kind() == ErrorKind::NotFound => Self::These(String::new()),
+            Ok(list) => Self::listed(&String::from_utf8_lossy(&list)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Self::listed(""),
             Err(_) => Self::Unclear,
         }
     }
 
+    /// Returns the commits of a list with one id in each line.
+    pub(super) fn listed(list: &str) -> Self {
+        Self::These(list.lines().map(str::to_owned).collect())
+    }
+
     fn has(&self, id: &str) -> bool {
         match self {
-            Self::These(ids) => ids.lines().any(|one| one == id),
+            Self::These(ids) => ids.contains(id),
             Self::Unclear => true,
         }
     }
 }
 
 /// Consecutive lines that belong to one commit.
-struct Run {
-    of: Arc<Committed>,
+pub(super) struct Run {
+    pub(super) of: Arc<Committed>,
     /// The first line, in the content.
     start: u32,
     /// The first line, in the commit.
@@ -291,7 +296,7 @@ struct About {
 /// Parses the output of `git blame --incremental`: for each run of lines the
 /// commit and the numbers, then what is known of the commit, then the file's
 /// name there.
-fn parsed(printed: &[u8], shallow: &Shallow) -> Vec<Run> {
+pub(super) fn parsed(printed: &[u8], shallow: &Shallow) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut commits: HashMap<String, About> = HashMap::new();
     let mut run: Option<(String, [u32; 3])> = None;
@@ -386,13 +391,13 @@ mod tests {
         );
         let two = |line| (line, "b02e".to_owned(), Some(format!("{ONE} 1 1 1")), 7_000);
         let one = |author: Option<&str>| (1, "7136".to_owned(), author.map(str::to_owned), 0);
-        let nothing = Shallow::These(String::new());
+        let nothing = Shallow::listed("");
         assert_eq!(
             said(&printed, &nothing),
             [one(Some("")), two(3), two(4), two(6)]
         );
         // The history ends at the commit, or may do so.
-        for shallow in [Shallow::These(format!("{ONE}\n")), Shallow::Unclear] {
+        for shallow in [Shallow::listed(&format!("{ONE}\n")), Shallow::Unclear] {
             assert_eq!(said(&printed, &shallow)[0], one(None));
         }
     }

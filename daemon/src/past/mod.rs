@@ -40,6 +40,9 @@ pub(crate) mod committed;
 pub(crate) mod converted;
 mod decide;
 pub(crate) mod entry;
+#[cfg(any(test, fuzzing))]
+#[path = "../../../fuzz/past.rs"]
+pub(crate) mod fuzzed;
 mod judge;
 pub(crate) mod lineage;
 mod looks;

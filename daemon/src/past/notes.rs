@@ -119,7 +119,7 @@ struct Metadata {
 
 impl Note {
     /// Reads a note; without lines if it is no authorship log.
-    fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         Self::parsed(text).unwrap_or_default()
     }
 

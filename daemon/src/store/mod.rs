@@ -68,6 +68,9 @@ mod chores;
 mod contents;
 mod error;
 mod exports;
+#[cfg(any(test, fuzzing))]
+#[path = "../../../fuzz/spool.rs"]
+pub(crate) mod fuzzed;
 mod high_water_mark;
 mod load;
 mod mend;

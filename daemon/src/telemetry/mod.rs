@@ -16,6 +16,9 @@
 
 mod answer;
 mod events;
+#[cfg(any(test, fuzzing))]
+#[path = "../../../fuzz/collector.rs"]
+pub(crate) mod fuzzed;
 mod http;
 mod identity;
 mod pack;

@@ -12,6 +12,9 @@
 mod contents;
 mod elsewhere;
 mod entries;
+#[cfg(any(test, fuzzing))]
+#[path = "../../../fuzz/undo.rs"]
+pub(crate) mod fuzzed;
 mod in_the_way;
 mod journal;
 mod left;

@@ -25,7 +25,7 @@ use crate::requests::pending::TextFound;
 use crate::requests::pending::Write;
 use crate::requests::pending::{Answered, Pending, Stop, done};
 use crate::text::form::{Lacks, in_form_of};
-use crate::text::replace::{NotReplaced, Wanted, replace};
+use crate::text::replace::{GROWTH, NotReplaced, Wanted, replace};
 use crate::text::shown::{show, show_text};
 use crate::view::View;
 
@@ -154,6 +154,7 @@ impl Core {
                 return Err(no_match(&path, matches).into());
             }
             Err(NotReplaced::Lacks(lacks)) => return Err(cannot_store(&path, lacks).into()),
+            Err(NotReplaced::TooLarge) => return Err(grows(&path).into()),
         };
         self.begin_write(
             pending,
@@ -465,6 +466,15 @@ fn cannot_store(
     );
     Error::path(ErrorCode::InvalidParams, path, message)
         .hint("leave the character out, or convert the file to UTF-8 first")
+}
+
+fn grows(path: &RelPath) -> Error {
+    let limit = GROWTH >> 20;
+    let message = format!(
+        "the replacements would make {} more than {limit} MiB larger",
+        show(path)
+    );
+    Error::path(ErrorCode::TooLarge, path, message).hint("replace fewer places at once")
 }
 
 fn no_match(path: &RelPath, matches: u32) -> Error {

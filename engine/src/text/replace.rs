@@ -7,6 +7,10 @@ use touchmark_proto::writes::Matched;
 use super::form::{Endings, Form, Lacks, in_endings_of};
 use super::quotes;
 
+/// The most bytes by which a replacement may make a file larger. A short text
+/// that occurs everywhere, replaced by a long one, would fill the memory.
+pub const GROWTH: usize = 16 << 20;
+
 /// The replacement that an edit requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
@@ -38,6 +42,8 @@ pub enum NotReplaced {
     Matches(u32),
     /// The file's encoding cannot store the new text.
     Lacks(Lacks),
+    /// The file would grow by more than [`GROWTH`].
+    TooLarge,
 }
 
 /// Replaces a text in a file. First looks for an exact match, then for one with
@@ -195,6 +201,9 @@ fn build(
     let mut bytes = Vec::with_capacity(file.len());
     let mut copied = 0;
     for &(start, end) in places {
+        if bytes.len() > file.len() + GROWTH {
+            return Err(NotReplaced::TooLarge);
+        }
         bytes.extend_from_slice(&file[copied..start]);
         bytes.extend_from_slice(new((start, end)).as_bytes());
         copied = end;
@@ -240,6 +249,16 @@ mod tests {
             done.count,
             done.line,
         ))
+    }
+
+    #[test]
+    fn a_result_that_would_fill_the_memory_is_refused() {
+        let (file, new) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
+        assert_eq!(
+            run(file.as_bytes(), "a", &new, true),
+            Err(NotReplaced::TooLarge)
+        );
+        assert_eq!(run(b"aa", "a", &new, true).unwrap().2, 2);
     }
 
     #[test]

@@ -33,11 +33,5 @@ fn judge(script: &Script) {
 #[cfg(test)]
 #[test]
 fn the_seeds_of_the_fuzzer() {
-    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/operations");
-    let mut count = 0;
-    for seed in std::fs::read_dir(seeds).unwrap() {
-        operations(&std::fs::read(seed.unwrap().path()).unwrap());
-        count += 1;
-    }
-    assert!(count >= 4, "the corpus is there");
+    crate::seeds::each_seed("operations", operations);
 }

@@ -19,6 +19,8 @@ mod scenarios;
 #[path = "../../../proto/tests/arbitrary/schema.rs"]
 mod schema;
 mod script;
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 mod world;
 
 #[test]

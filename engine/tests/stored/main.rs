@@ -3,6 +3,10 @@
 
 mod golden;
 mod made;
+#[path = "../../../fuzz/records.rs"]
+mod records;
+#[path = "../../../fuzz/seeds.rs"]
+mod seeds;
 
 use std::sync::LazyLock;
 
@@ -104,4 +108,9 @@ fn a_kind_that_is_no_longer_recorded_is_read_and_has_no_effect() {
     });
     assert!(state.paths.is_empty() && state.sessions.is_empty());
     assert_eq!(state.n, 1);
+}
+
+#[test]
+fn seeds_of_records() {
+    seeds::each_seed("records", records::records);
 }

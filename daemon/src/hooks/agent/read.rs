@@ -1,6 +1,7 @@
 //! Reads an event by its agent's row.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -23,6 +24,10 @@ const PREVIEW: usize = 2_000;
 
 /// The maximum length of a program's version, in characters.
 const VERSION: usize = 40;
+
+/// The maximum length of the name of an event or a tool that is not known, in
+/// bytes. Such names are remembered.
+const ODD: usize = 400;
 
 /// The prefixes in names of tools of MCP servers. Other agents put two
 /// underscores between server and tool.
@@ -58,7 +63,7 @@ pub(super) fn read(agent: &Agent, input: &Value) -> Heard {
         let mut ignored = agent.ignored.split(' ');
         return match ignored.any(|known| same(known, name)) {
             true => Heard::default(),
-            false => Heard::odd(Odd::Event(name.to_owned())),
+            false => Heard::odd(Odd::Event(cut(name, ODD))),
         };
     };
     let lacks = |field: Names| Heard::odd(Odd::Field(event.name, field.first().unwrap_or(&"")));
@@ -254,7 +259,7 @@ impl Agent {
                 name.contains("__") || SERVERS.iter().any(|server| name.starts_with(server));
             return match served || self.other_tools.split(' ').any(|known| known == name) {
                 true => Ok(Tool::Other),
-                false => Err(Odd::Tool(name.to_owned())),
+                false => Err(Odd::Tool(cut(name, ODD))),
             };
         };
         let arguments = &self.arguments;
@@ -388,15 +393,20 @@ impl Arguments {
     fn replacements(&self, given: &Value) -> Option<Vec<Writing>> {
         let own = text(given, self.path);
         let mut files: Vec<(&str, Option<Vec<Replacement>>)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for edit in present(given, self.edits)?.as_array()? {
             let path = text(edit, self.path).or(own)?;
-            let one = self.replacement(edit);
-            match files.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, known)) => {
-                    let both = known.take().zip(one);
-                    *known = both.map(|(known, one)| [known, vec![one]].concat());
-                }
-                None => files.push((path, one.map(|one| vec![one]))),
+            let place = *places.entry(path).or_insert(files.len());
+            if place == patch::FILES {
+                return None;
+            }
+            if place == files.len() {
+                files.push((path, Some(Vec::new())));
+            }
+            let (_, known) = files.get_mut(place)?;
+            match (known.as_mut(), self.replacement(edit)) {
+                (Some(known), Some(one)) => known.push(one),
+                _ => *known = None,
             }
         }
         let files = files.into_iter().map(|(path, edits)| Writing {
@@ -450,4 +460,28 @@ fn tasks(list: &Value) -> Vec<Background> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn many_replacements_are_soon_read() {
+        let edit = |path: String| serde_json::json!({"file_path": path, "old_string": "a", "new_string": "b"});
+        let edits =
+            |path: fn(usize) -> String| -> Value { (0..60_000).map(path).map(edit).collect() };
+        let read = |edits| {
+            let given = serde_json::json!({"file_path": "f", "edits": edits});
+            super::super::BASE.arguments.replacements(&given)
+        };
+        let begun = std::time::Instant::now();
+        let one_file = read(edits(|_| "f".into())).unwrap();
+        assert_eq!(one_file.len(), 1);
+        assert_eq!(one_file[0].change.quotes().len(), 60_000);
+        // More files than the daemon looks at for one event.
+        assert!(read(edits(|n| n.to_string())).is_none());
+        assert!(begun.elapsed().as_secs() < 10);
+    }
 }

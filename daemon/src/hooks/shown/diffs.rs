@@ -26,7 +26,7 @@ impl Side {
             true => _ = self.run.get_or_insert(self.next),
             false => self.close(lines, seen),
         }
-        self.next += 1;
+        self.next = self.next.saturating_add(1);
         self.left = self.left.saturating_sub(1);
         if self.left == 0 {
             self.close(lines, seen);

@@ -52,7 +52,7 @@ impl Spool {
 
     /// Passes on the contents that an earlier run left, oldest first. What
     /// follows the last whole record is removed.
-    pub(super) fn recover(&mut self, mut found: impl FnMut(Hash, Vec<u8>)) {
+    pub(in super::super) fn recover(&mut self, mut found: impl FnMut(Hash, Vec<u8>)) {
         let Some(file) = &self.file else {
             return;
         };
@@ -73,7 +73,7 @@ impl Spool {
     }
 
     /// Appends a content, unless the file would have more than `most` bytes.
-    pub(super) fn add(&mut self, hash: &Hash, bytes: &[u8], most: u64) {
+    pub(in super::super) fn add(&mut self, hash: &Hash, bytes: &[u8], most: u64) {
         let Some(file) = &self.file else {
             return;
         };
@@ -102,7 +102,7 @@ impl Spool {
     }
 
     /// Overwrites a content.
-    pub(super) fn erase(&mut self, hash: &Hash) {
+    pub(in super::super) fn erase(&mut self, hash: &Hash) {
         let Some(file) = &self.file else {
             return;
         };

@@ -1,0 +1,4 @@
+//! Runs the daemon's `fuzzed::patches` with arbitrary bytes.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| touchmark_daemon::fuzzed::patches(bytes));
