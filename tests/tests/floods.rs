@@ -189,11 +189,11 @@ fn lim1_floods_of_requests_are_answered_in_turn() {
     world.healthy();
 }
 
-/// Clients that ask for long lists and read none of them, and connect anew when
+/// Clients that ask for long lists and read none of them, and connect again when
 /// nothing more is taken from them. Another client waits for one list at most,
 /// not for theirs.
 #[test]
-fn lim7_lists_that_nobody_reads_delay_nobody() {
+fn lim7_unread_lists_delay_no_other_client() {
     const HOSTILE: usize = 24;
     const LISTS: usize = 40;
     let mut world = World::new();

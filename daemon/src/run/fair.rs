@@ -101,8 +101,8 @@ impl Fair {
     }
 
     /// Queues a request, or the end of its connection. What that one has asked
-    /// in the lane of long requests is dropped, since nobody reads the answers
-    /// (ATTR-9).
+    /// in the lane of long requests is dropped, since no process reads the
+    /// answers (ATTR-9).
     pub(super) fn push(&mut self, connection: ConnectionId, event: Event) {
         self.is_blocked = false;
         let ends = matches!(event, Event::Disconnected(_));
@@ -245,7 +245,7 @@ mod tests {
         events.iter().map(connection).collect()
     }
 
-    /// Knows that the answers of [`ask`] are short.
+    /// Returns a value in which the answers of [`ask`] are known to be short.
     fn fair() -> Fair {
         let mut fair = Fair::default();
         fair.answered(discriminant(&Request::Ping(Ping {})), 50);
@@ -287,7 +287,7 @@ mod tests {
             fair.push(ConnectionId(9), ask(9, 0));
             assert_eq!(order(&fair.take(|_| true)), [9, served]);
         }
-        // Who does not read is not worked for, and nobody waits for that.
+        // Who does not read is not worked for, and the loop does not wait for it.
         assert!(fair.take(|_| false).is_empty());
         assert!(fair.is_empty() && fair.is_blocked());
         assert_eq!(order(&fair.take(|connection| connection.0 == 3)), [3]);

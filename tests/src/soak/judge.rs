@@ -16,7 +16,7 @@ use crate::wire::PATIENCE;
 use crate::world::target;
 use crate::{Client, World};
 
-/// Compares everything, while nobody acts. Panics if a line of a user's or an
+/// Compares everything, while no actor acts. Panics if a line of a user's or an
 /// acknowledged write is lost.
 pub(super) fn judge(world: &mut World, stage: &Stage, trouble: &mut Trouble<'_>) -> Report {
     let alone = stage.gate.write();

@@ -1,6 +1,7 @@
 //! Users, agents, commands and undos in one small workspace, at the same time,
-//! while the daemon is killed and the disk fills up. The oracle knows every
-//! line that a user has saved: each is in its file, or kept in `recovery/list`.
+//! while the daemon is killed and the disk fills up. The oracle has a
+//! list of all lines that users have saved: each is in a file, or kept in
+//! `recovery/list`.
 //!
 //! - [`ledger`]: the lines that users saved, and the writes that were
 //!   acknowledged.

@@ -70,8 +70,8 @@ impl<'s> Trouble<'s> {
         self.stage.note("started".into());
     }
 
-    /// A user stashes everything, and takes it back. Nobody may write meanwhile,
-    /// or git would refuse.
+    /// A user stashes everything, and takes it back. No actor may write
+    /// meanwhile, or git would refuse.
     fn stash(&mut self, world: &World) {
         let alone = self.stage.gate.write();
         let _alone = alone.unwrap_or_else(PoisonError::into_inner);
@@ -88,7 +88,7 @@ impl<'s> Trouble<'s> {
         }
     }
 
-    /// Fills the disk, while nobody is in the middle of a save.
+    /// Fills the disk, while no actor is in the middle of a save.
     fn fill(&mut self, world: &World) {
         let alone = self.stage.gate.write();
         let _alone = alone.unwrap_or_else(PoisonError::into_inner);
