@@ -171,7 +171,10 @@ impl Clients {
         }
         if let Some(peer) = self.peers.get(&asked.connection) {
             let bytes = peer.answer(request, outcome);
-            self.waiting.answered(asked.method, bytes);
+            let Asked {
+                connection, method, ..
+            } = asked;
+            self.waiting.answered(connection, method, bytes);
             if self.answered.last().is_none_or(|last| last.id != peer.id) {
                 self.answered.push(Arc::clone(peer));
             }

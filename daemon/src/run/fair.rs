@@ -54,9 +54,8 @@ pub(super) struct Fair {
     waiting: usize,
     /// Whether all that waits are long requests of clients that do not read.
     is_blocked: bool,
-    /// The size of each method's longest answer, which the following ones reduce
-    /// slowly.
-    sizes: HashMap<Discriminant<Request>, usize>,
+    /// The sizes of all answers.
+    sizes: Sizes,
     /// The number of requests taken last, and the processor time of this thread
     /// at that moment; `None` if they are not measured.
     measured: Option<(u64, u64)>,
@@ -66,9 +65,23 @@ pub(super) struct Fair {
     took_long: bool,
 }
 
+/// The size of each method's longest answer, which the following ones reduce
+/// slowly.
+#[derive(Debug, Default)]
+struct Sizes(HashMap<Discriminant<Request>, usize>);
+
+impl Sizes {
+    fn add(&mut self, method: Discriminant<Request>, bytes: usize) {
+        let size = self.0.entry(method).or_default();
+        *size = bytes.max(*size - *size / 8);
+    }
+}
+
 #[derive(Debug, Default)]
 struct Queue {
     taken: [u64; 2],
+    /// The sizes of this connection's answers.
+    sizes: Sizes,
     /// Requests, and the end of the connection after the last of them.
     events: VecDeque<Event>,
 }
@@ -81,7 +94,7 @@ impl Default for Fair {
             floor: [0; 2],
             waiting: 0,
             is_blocked: false,
-            sizes: HashMap::new(),
+            sizes: Sizes::default(),
             measured: None,
             average: BUDGET.as_nanos() as u64 / FEW,
             took_long: false,
@@ -115,7 +128,8 @@ impl Fair {
                 next.remove(&(queue.taken[lane], connection));
             }
             let before = queue.events.len();
-            queue.events.retain(|event| self.lane(event) == Lane::Short);
+            let Queue { events, sizes, .. } = &mut queue;
+            events.retain(|event| self.lane(event, sizes) == Lane::Short);
             self.waiting -= before - queue.events.len();
         }
         self.queues.insert(connection, queue);
@@ -125,9 +139,16 @@ impl Fair {
     }
 
     /// Notes the size of a method's answer.
-    pub(super) fn answered(&mut self, method: Discriminant<Request>, bytes: usize) {
-        let size = self.sizes.entry(method).or_default();
-        *size = bytes.max(*size - *size / 8);
+    pub(super) fn answered(
+        &mut self,
+        connection: ConnectionId,
+        method: Discriminant<Request>,
+        bytes: usize,
+    ) {
+        self.sizes.add(method, bytes);
+        if let Some(queue) = self.queues.get_mut(&connection) {
+            queue.sizes.add(method, bytes);
+        }
     }
 
     /// Returns the requests of the next turn. `reads` returns whether a client
@@ -157,12 +178,16 @@ impl Fair {
         events.collect()
     }
 
-    fn lane(&self, event: &Event) -> Lane {
+    /// Returns the lane of a request, by the answers that its connection got
+    /// before, else by those of all.
+    fn lane(&self, event: &Event, own: &Sizes) -> Lane {
         let Event::Ask { ask, .. } = event else {
             return Lane::Short;
         };
+        let method = discriminant(ask);
+        let size = own.0.get(&method).or_else(|| self.sizes.0.get(&method));
         // A method that was not answered yet may be anything.
-        match self.sizes.get(&discriminant(ask)) {
+        match size {
             Some(size) if *size <= LONG => Lane::Short,
             _ => Lane::Long,
         }
@@ -170,14 +195,13 @@ impl Fair {
 
     /// Puts a connection into the lane of its next request.
     fn line_up(&mut self, connection: ConnectionId) {
-        let Some(event) = self
-            .queues
-            .get(&connection)
-            .and_then(|queue| queue.events.front())
-        else {
+        let Some(queue) = self.queues.get(&connection) else {
             return;
         };
-        let lane = self.lane(event) as usize;
+        let Some(event) = queue.events.front() else {
+            return;
+        };
+        let lane = self.lane(event, &queue.sizes) as usize;
         // One request ahead of those that never stop.
         let least = self.floor[lane].saturating_sub(1);
         if let Some(queue) = self.queues.get_mut(&connection) {
@@ -248,7 +272,8 @@ mod tests {
     /// Returns a value in which the answers of [`ask`] are known to be short.
     fn fair() -> Fair {
         let mut fair = Fair::default();
-        fair.answered(discriminant(&Request::Ping(Ping {})), 50);
+        let ping = discriminant(&Request::Ping(Ping {}));
+        fair.answered(ConnectionId(0), ping, 50);
         fair
     }
 
@@ -287,6 +312,13 @@ mod tests {
             fair.push(ConnectionId(9), ask(9, 0));
             assert_eq!(order(&fair.take(|_| true)), [9, served]);
         }
+        // Each client's own answers count first.
+        let sync = discriminant(&Request::Sync(Sync {}));
+        for (connection, size) in [(1, 2 * LONG), (2, 2 * LONG), (3, 2 * LONG), (9, 50)] {
+            fair.answered(ConnectionId(connection), sync, size);
+        }
+        fair.push(ConnectionId(9), long(9));
+        assert_eq!(order(&fair.take(|_| false)), [9]);
         // Who does not read is not worked for, and the loop does not wait for it.
         assert!(fair.take(|_| false).is_empty());
         assert!(fair.is_empty() && fair.is_blocked());
