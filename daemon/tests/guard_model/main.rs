@@ -60,6 +60,7 @@
 //!   (`MOST_EXCHANGES`) are not reached.
 //! - No editor saves the bytes of the agent's new content: those are not unseen.
 //!   Nor does one save what a write in place that is cut short leaves.
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world
 
