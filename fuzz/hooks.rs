@@ -19,9 +19,9 @@ use crate::fuzzed::{parts, scratch};
 /// it.
 const GROWTH: usize = 4 << 20;
 
-/// Reads an event by every agent's row. Nothing may panic. What is stored of an
-/// event is read back as it was, what a hook prints is JSON, and a result of an
-/// edit is bounded.
+/// Reads an event by every agent's row. No step may panic. A stored event must
+/// be read back unchanged, a hook's output must be JSON, and the result of an
+/// edit must be bounded.
 pub fn hooks(bytes: &[u8]) {
     let Ok(input) = serde_json::from_slice::<Value>(bytes) else {
         return;

@@ -8,8 +8,8 @@ use touchmark_proto::Hash;
 use super::contents::Spool;
 use crate::fuzzed::scratch;
 
-/// Opens the bytes as a spool. What is read are contents of the spool, and what
-/// is added after them is read as well.
+/// Opens the bytes as a spool. Each content that it returns must have its hash,
+/// and a content that is added must be returned until it is erased.
 pub(crate) fn spool(bytes: &[u8]) {
     let at = scratch("spool", |_| ());
     let file = at.join("store.spool");

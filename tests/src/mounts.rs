@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::UnshareFlags;
 
+use crate::parts::not_tested;
 use crate::process::until;
 use crate::wire::PATIENCE;
 use crate::world::finish;
@@ -28,6 +29,21 @@ pub fn apart(test: impl FnOnce() + Send) {
     let joined = std::thread::scope(|scope| scope.spawn(run).join());
     if let Err(panic) = joined {
         resume_unwind(panic);
+    }
+}
+
+/// Runs a test as [`apart`] does, or on this thread where no namespace can be
+/// made, and passes whether the test may mount. Reports `what`, which needs
+/// mounts, as not tested there.
+pub fn apart_if_possible(what: &str, test: impl Fn(bool) + Sync) {
+    let mut done = false;
+    apart(|| {
+        done = true;
+        test(true);
+    });
+    if !done {
+        not_tested(what);
+        test(false);
     }
 }
 

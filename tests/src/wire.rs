@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -108,6 +108,16 @@ impl Client {
                 return Err(std::io::Error::new(ErrorKind::TimedOut, "no answer came"));
             }
         }
+    }
+
+    /// Sends a request and returns its answer, or the system's error if there is
+    /// none.
+    ///
+    /// # Errors
+    /// The connection is closed, or nothing arrived for [`PATIENCE`].
+    pub fn try_call(&mut self, method: &str, params: &Value) -> std::io::Result<Answer> {
+        let id = self.try_send(method, params)?;
+        self.try_answer(id)
     }
 
     /// Sends a request and returns its answer.
@@ -245,6 +255,39 @@ impl Client {
             self.answers.insert(id, answer(&message));
         }
         Ok(true)
+    }
+}
+
+/// A connection that is opened again after the daemon was killed.
+pub struct Link {
+    socket: PathBuf,
+    client: Option<Client>,
+}
+
+impl Link {
+    /// Returns a connection that is not open yet.
+    pub fn new(socket: &Path) -> Self {
+        let (socket, client) = (socket.to_owned(), None);
+        Self { socket, client }
+    }
+
+    /// Opens the connection if it is not open. Returns whether it is.
+    pub fn connect(&mut self) -> bool {
+        if self.client.is_none() {
+            self.client = Client::connect(&self.socket).ok();
+        }
+        self.client.is_some()
+    }
+
+    /// Sends a request. Returns `None` if no answer arrived: the request may or
+    /// may not have taken effect.
+    pub fn ask(&mut self, method: &str, params: &Value) -> Option<Answer> {
+        self.connect();
+        let answer = self.client.as_mut()?.try_call(method, params);
+        if answer.is_err() {
+            self.client = None;
+        }
+        answer.ok()
     }
 }
 

@@ -346,8 +346,7 @@ impl World {
         let end = Instant::now() + PATIENCE;
         loop {
             if let Ok(mut client) = Client::connect(&self.socket)
-                && let Ok(id) = client.try_send("ping", &json!({}))
-                && client.try_answer(id).is_ok()
+                && client.try_call("ping", &json!({})).is_ok()
             {
                 self.daemon = Some(child);
                 return Ok(());
@@ -445,9 +444,7 @@ impl World {
         let Ok(mut client) = Client::connect(&self.socket) else {
             return;
         };
-        let answer = client
-            .try_send("audit", &json!({}))
-            .and_then(|id| client.try_answer(id));
+        let answer = client.try_call("audit", &json!({}));
         if let Ok(Ok(audited)) = answer {
             assert_eq!(
                 audited["differences"],

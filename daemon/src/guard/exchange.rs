@@ -200,9 +200,8 @@ impl Guard {
         }
         drop(lease);
         // It may have been written to since the last look.
-        if let Ok(out) = Came::look(place, aside) {
-            self.give_up(job, place, aside, out, &mut recovered);
-        }
+        let out = Came::look(place, aside).unwrap_or(out);
+        self.give_up(job, place, aside, out, &mut recovered);
         conflict(super::found(place), recovered)
     }
 

@@ -118,24 +118,30 @@ impl Fair {
     /// answers (ATTR-9).
     pub(super) fn push(&mut self, connection: ConnectionId, event: Event) {
         self.is_blocked = false;
-        let ends = matches!(event, Event::Disconnected(_));
-        let mut queue = self.queues.remove(&connection).unwrap_or_default();
-        let was_empty = queue.events.is_empty();
+        if matches!(event, Event::Disconnected(_)) {
+            self.drop_long(connection);
+        }
+        let queue = self.queues.entry(connection).or_default();
         queue.events.push_back(event);
         self.waiting += 1;
-        if ends && !was_empty {
-            for (lane, next) in self.next.iter_mut().enumerate() {
-                next.remove(&(queue.taken[lane], connection));
-            }
-            let before = queue.events.len();
-            let Queue { events, sizes, .. } = &mut queue;
-            events.retain(|event| self.lane(event, sizes) == Lane::Short);
-            self.waiting -= before - queue.events.len();
-        }
-        self.queues.insert(connection, queue);
-        if was_empty || ends {
+        if queue.events.len() == 1 {
             self.line_up(connection);
         }
+    }
+
+    fn drop_long(&mut self, connection: ConnectionId) {
+        let Some(mut queue) = self.queues.remove(&connection) else {
+            return;
+        };
+        for (next, taken) in self.next.iter_mut().zip(queue.taken) {
+            next.remove(&(taken, connection));
+        }
+        let Queue { events, sizes, .. } = &mut queue;
+        let before = events.len();
+        events.retain(|event| self.lane(event, sizes) == Lane::Short);
+        self.waiting -= before - events.len();
+        self.queues.insert(connection, queue);
+        self.line_up(connection);
     }
 
     /// Notes the size of a method's answer.

@@ -58,8 +58,8 @@
 //!   is held (`LONGEST`). There is no limit on held or stored bytes.
 //! - The kernel ends no lease (it does after 45 s). 64 exchanges in a row
 //!   (`MOST_EXCHANGES`) are not reached.
-//! - No editor saves the bytes of the agent's new content: those are not unseen.
-//!   Nor does one save what a write in place that is cut short leaves.
+//! - No editor saves the bytes of the agent's new content, which are not unseen,
+//!   and none saves the bytes that an interrupted write in place leaves.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![allow(unreachable_pub)] // the modules of one test are its own world

@@ -51,7 +51,7 @@ pub enum Mistake {
     TakesForTorn,
     /// A removal does not ask whether a process waits to open the file.
     RobsWaiters,
-    /// What a removal gives back and stores is not held.
+    /// A removal does not hold the file that it stores, for a last look.
     ForgetsTheRemoved,
     /// The last look compares with what was looked at, not with what was stored.
     ComparesUnstored,
@@ -73,7 +73,7 @@ pub fn base() -> Content {
     Content::of(&[B, B, NL])
 }
 
-/// What the client is answered.
+/// The answer to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Answer {
     Done,
@@ -198,7 +198,7 @@ pub struct Daemon {
     pub under: Option<Came>,
     /// What is given up.
     pub came: Came,
-    /// What was copied and is not listed yet.
+    /// The content of a copy that is not listed yet.
     pub copied: Content,
 }
 

@@ -56,15 +56,15 @@ fn carry(believed: &RangeSet, difference: &Difference) -> Carried {
         let (start, before) = (hunk.old_start, hunk.old_start.saturating_sub(1));
         let at_an_end = before == 0 || start > difference.old_lines;
         let last = start.saturating_add(hunk.old_lines.saturating_sub(1));
+        if hunk.old_lines == hunk.new_lines {
+            // Each line took the place of one.
+            let by = i64::from(hunk.new_start) - i64::from(start);
+            changed.add(&believed.between(start, last).shifted(by));
+            continue;
+        }
         let touched = match hunk.old_lines {
             0 if at_an_end => all,
             0 => held(start, start) && held(before, before),
-            // As many lines as before: each took the place of one.
-            lines if lines == hunk.new_lines => {
-                let by = i64::from(hunk.new_start) - i64::from(start);
-                changed.add(&believed.between(start, last).shifted(by));
-                false
-            }
             _ => held(start, last),
         };
         if touched {

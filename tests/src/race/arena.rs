@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::log::{Log, now};
 use super::{FILES, account, agent, authors, copies, order, people};
 use crate::dice::Dice;
-use crate::wire::{Answer, Client};
+use crate::wire::{self, Answer};
 use crate::{World, sha256, user};
 
 /// The variable that turns a process of this program into a player.
@@ -113,41 +113,29 @@ impl Seat {
     /// Returns a connection to the daemon.
     pub fn link(&self) -> Link {
         Link {
-            socket: self.socket.clone(),
+            link: wire::Link::new(&self.socket),
             until: self.until,
-            client: None,
         }
     }
 }
 
 /// A connection that reconnects after the daemon was killed.
 pub struct Link {
-    socket: PathBuf,
+    link: wire::Link,
     until: u64,
-    client: Option<Client>,
 }
 
 impl Link {
-    /// Sends a request. Returns `None` if no answer arrived: the request may or
-    /// may not have taken effect.
+    /// Sends a request, once a daemon can be reached. Returns `None` if no answer
+    /// arrived: the request may or may not have taken effect.
     pub fn ask(&mut self, method: &str, params: &Value) -> Option<Answer> {
-        while self.client.is_none() {
-            self.client = Client::connect(&self.socket).ok();
-            if self.client.is_none() {
-                if now() > self.until {
-                    return None;
-                }
-                user::pause(2);
+        while !self.link.connect() {
+            if now() > self.until {
+                return None;
             }
+            user::pause(2);
         }
-        let client = self.client.as_mut()?;
-        let answer = client
-            .try_send(method, params)
-            .and_then(|id| client.try_answer(id));
-        if answer.is_err() {
-            self.client = None;
-        }
-        answer.ok()
+        self.link.ask(method, params)
     }
 }
 

@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::ledger::Written;
-use super::{FILES, Link, Stage, of};
+use super::{FILES, Stage, of};
 use crate::children::{self, unshared};
 use crate::dice::Dice;
 use crate::user::{self, pause};
-use crate::wire::Answer;
+use crate::wire::{Answer, Link};
 use crate::{sha256, text};
 
 /// The most lines of a file. Users then remove some of their own.
@@ -51,7 +51,7 @@ pub(super) struct Actor<'s> {
     role: Role,
     name: &'static str,
     dice: Dice,
-    link: Link<'s>,
+    link: Link,
     /// The number of the next line.
     next: u64,
     undos: u64,
@@ -64,7 +64,7 @@ impl<'s> Actor<'s> {
             role,
             name,
             dice,
-            link: Link::new(stage),
+            link: Link::new(&stage.socket),
             next: 0,
             undos: 0,
         }
@@ -98,7 +98,10 @@ impl<'s> Actor<'s> {
             Role::Agent | Role::Shell => of(self.name, params),
             Role::User | Role::Reviewer => params,
         };
-        self.link.ask(method, &params)
+        let answer = self.link.ask(method, &params);
+        let note = format!("{method} {params:.300}: {answer:.300?}");
+        self.stage.note(note);
+        answer
     }
 
     fn path(&self, name: &str) -> PathBuf {

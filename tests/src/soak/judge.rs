@@ -72,8 +72,7 @@ fn storing(world: &World) -> Client {
         assert!(Instant::now() < end, "nothing is stored:\n{}", world.said());
         let answer = Client::connect(world.socket()).and_then(|mut client| {
             let _synced = client.try_send("sync", &json!({}))?;
-            let id = client.try_send("status", &json!({}))?;
-            Ok((client.try_answer(id)?, client))
+            Ok((client.try_call("status", &json!({}))?, client))
         });
         match answer {
             Ok((Ok(status), client)) if !status.to_string().contains("cannot be stored") => {
@@ -86,10 +85,7 @@ fn storing(world: &World) -> Client {
 
 /// Sends a request, which must succeed.
 fn ask(world: &mut World, client: &mut Client, method: &str, params: &Value) -> Value {
-    let answer = client
-        .try_send(method, params)
-        .and_then(|id| client.try_answer(id));
-    match answer {
+    match client.try_call(method, params) {
         Ok(Ok(result)) => result,
         other => panic!(
             "{method} {params}: {other:?}\n{}\n{}",

@@ -24,8 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::dice::Dice;
-use crate::wire::Answer;
-use crate::{Client, World, mounts, user};
+use crate::{World, mounts, user};
 use actors::{Actor, Role};
 use ledger::Ledger;
 use trouble::Trouble;
@@ -62,37 +61,6 @@ impl Stage {
     fn acts(&self) -> String {
         let acts = self.acts.lock().unwrap_or_else(PoisonError::into_inner);
         acts.join("\n")
-    }
-}
-
-/// A connection that is opened again after the daemon was killed.
-struct Link<'s> {
-    stage: &'s Stage,
-    client: Option<Client>,
-}
-
-impl<'s> Link<'s> {
-    fn new(stage: &'s Stage) -> Self {
-        let client = None;
-        Self { stage, client }
-    }
-
-    /// Sends a request. Returns `None` if no answer arrived: the request may or
-    /// may not have taken effect.
-    fn ask(&mut self, method: &str, params: &Value) -> Option<Answer> {
-        if self.client.is_none() {
-            self.client = Client::connect(&self.stage.socket).ok();
-        }
-        let client = self.client.as_mut()?;
-        let answer = client
-            .try_send(method, params)
-            .and_then(|id| client.try_answer(id));
-        if answer.is_err() {
-            self.client = None;
-        }
-        self.stage
-            .note(format!("{method} {params:.300}: {answer:.300?}"));
-        answer.ok()
     }
 }
 

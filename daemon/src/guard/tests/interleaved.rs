@@ -423,21 +423,7 @@ fn a_write_cut_short_is_completed_or_reverted() {
             }
             let World { base, guard } = world;
             drop(guard);
-            let mut command = Command::new(std::env::current_exe().unwrap());
-            command
-                .args([
-                    "--exact",
-                    "guard::tests::interleaved::a_process_to_be_ended",
-                    "--nocapture",
-                ])
-                .env("TOUCHMARK_TEST_GUARD", base.path())
-                .env("TOUCHMARK_TEST_FILE", name)
-                .env("TOUCHMARK_CRASH_AT", step.to_string())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped());
-            let child = children::start(&mut command).unwrap();
-            let child = child.wait_with_output().unwrap();
-            let lived = String::from_utf8_lossy(&child.stdout).contains("lived");
+            let lived = lives_beyond(step, base.path(), name);
             let world = World {
                 guard: open(base.path()).into(),
                 base,
@@ -471,6 +457,26 @@ fn a_write_cut_short_is_completed_or_reverted() {
     }
 }
 
+/// Writes a file of the world at `base` in another process, which ends at this
+/// step. Returns whether the write has fewer steps.
+fn lives_beyond(step: u64, base: &Path, name: &str) -> bool {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args([
+            "--exact",
+            "guard::tests::interleaved::a_process_to_be_ended",
+            "--nocapture",
+        ])
+        .env("TOUCHMARK_TEST_GUARD", base)
+        .env("TOUCHMARK_TEST_FILE", name)
+        .env("TOUCHMARK_CRASH_AT", step.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = children::start(&mut command).unwrap();
+    let child = child.wait_with_output().unwrap();
+    String::from_utf8_lossy(&child.stdout).contains("lived")
+}
+
 /// A write in place is cut short at each step, and the user saves a content of
 /// the old one's size and end before the next start. The save stays.
 #[test]
@@ -483,25 +489,12 @@ fn guard1_a_save_after_a_kill_is_no_torn_write() {
         fs::hard_link(&path, world.path("other")).unwrap();
         let World { base, guard } = world;
         drop(guard);
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args([
-                "--exact",
-                "guard::tests::interleaved::a_process_to_be_ended",
-                "--nocapture",
-            ])
-            .env("TOUCHMARK_TEST_GUARD", base.path())
-            .env("TOUCHMARK_TEST_FILE", "linked")
-            .env("TOUCHMARK_CRASH_AT", step.to_string())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let child = children::start(&mut command).unwrap();
-        let child = child.wait_with_output().unwrap();
+        let lived = lives_beyond(step, base.path(), "linked");
         let saved = "own content, longer than the new one\n";
         fs::write(&path, saved).unwrap();
         drop(open(base.path()));
         assert_eq!(fs::read_to_string(&path).unwrap(), saved, "step {step}");
-        if String::from_utf8_lossy(&child.stdout).contains("lived") {
+        if lived {
             assert!(step > 3, "{step} steps");
             break;
         }
