@@ -59,13 +59,10 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let forwarding = Forwarding::prepare().map_err(|error| own(&error))?;
     let command = options.command.split_first();
     let (program, arguments) = command.ok_or_else(|| own(&"no command is named"))?;
-    let child = Command::new(program)
-        .args(arguments)
-        .env(SESSION, session.as_str())
-        .spawn();
-    let ended = match child {
+    let mut command = Command::new(program);
+    command.args(arguments).env(SESSION, session.as_str());
+    let ended = match forwarding.spawn(&mut command) {
         Ok(mut child) => {
-            forwarding.start(&child);
             let ended = child.wait();
             ended.map_err(|error| own(&format!("waiting for the command: {error}")))
         }

@@ -5,7 +5,7 @@ mod target;
 
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use rustix::process::Signal;
@@ -32,7 +32,15 @@ struct Received {
     /// The command; `None` before it runs.
     target: Option<Target>,
     /// The signals so far, oldest first.
-    signals: Vec<Signal>,
+    signals: Vec<OneSignal>,
+}
+
+#[derive(Clone, Copy)]
+struct OneSignal {
+    signal: Signal,
+    /// The terminal has sent it to the whole foreground group, which includes
+    /// a command that runs.
+    to_the_group: bool,
 }
 
 impl Forwarding {
@@ -61,9 +69,18 @@ impl Forwarding {
                     let shared = Arc::clone(&shared);
                     tokio::spawn(async move {
                         while stream.recv().await.is_some() {
+                            let one = OneSignal {
+                                signal,
+                                to_the_group: matches!(signal, Signal::INT | Signal::QUIT)
+                                    && in_the_foreground(),
+                            };
                             let mut received = lock(&shared);
-                            received.signals.push(signal);
-                            forward(received.target.as_ref(), signal);
+                            received.signals.push(one);
+                            if let Some(target) = &received.target
+                                && !one.to_the_group
+                            {
+                                target.send(signal);
+                            }
                         }
                     });
                 }
@@ -81,17 +98,25 @@ impl Forwarding {
         Ok(Self { received, ask })
     }
 
-    /// Forwards signals to the command until this process ends, also those that
-    /// were received before.
-    pub(crate) fn start(&self, child: &Child) {
-        let Some(target) = Target::of(child) else {
-            return;
-        };
-        let mut received = lock(&self.received);
-        for signal in &received.signals {
-            target.send(*signal);
+    /// Starts the command and forwards signals to it until this process ends,
+    /// also those that were received before.
+    pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        self.look();
+        let before = lock(&self.received).signals.len();
+        let child = command.spawn()?;
+        if let Some(target) = Target::of(&child) {
+            let mut received = lock(&self.received);
+            for (at, one) in received.signals.iter().enumerate() {
+                // While the command starts, the terminal may have sent it the
+                // signal. A second interrupt makes some programs exit at once;
+                // a user repeats one that did not arrive.
+                if at < before || !one.to_the_group {
+                    target.send(one.signal);
+                }
+            }
+            received.target = Some(target);
         }
-        received.target = Some(target);
+        Ok(child)
     }
 
     /// Waits until all signals count that the system has delivered by now.
@@ -106,8 +131,8 @@ impl Forwarding {
     /// if it has received none.
     pub(crate) fn told_to_end(&self) -> Option<Signal> {
         let received = lock(&self.received);
-        let mut ending = received.signals.iter();
-        ending.find(|signal| ENDING.contains(signal)).copied()
+        let mut signals = received.signals.iter().map(|one| one.signal);
+        signals.find(|signal| ENDING.contains(signal))
     }
 }
 
@@ -119,15 +144,6 @@ fn lock(received: &Mutex<Received>) -> std::sync::MutexGuard<'_, Received> {
 /// did.
 pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
     status.signal()
-}
-
-fn forward(target: Option<&Target>, signal: Signal) {
-    // The terminal has sent these signals to the whole group, which includes
-    // the command.
-    let of_the_terminal = matches!(signal, Signal::INT | Signal::QUIT) && in_the_foreground();
-    if let Some(target) = target.filter(|_| !of_the_terminal) {
-        target.send(signal);
-    }
 }
 
 /// Returns whether this process's group is the terminal's foreground group.

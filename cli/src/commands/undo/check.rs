@@ -181,9 +181,7 @@ fn execute(
     if forwarding.told_to_end().is_some() {
         return Err(stopped(forwarding));
     }
-    let mut child = shell.spawn()?;
-    forwarding.start(&child);
-    Ok(child.wait()?)
+    Ok(forwarding.spawn(&mut shell)?.wait()?)
 }
 
 /// Returns a variable's value with the copy's path wherever the workspace's is,
