@@ -15,6 +15,10 @@
 //! ```
 
 pub(crate) mod reader;
+// The supervisor, which will use it, is not built yet.
+#[cfg(test)]
+mod tests;
+#[cfg_attr(not(test), allow(dead_code))]
 pub(crate) mod writer;
 
 /// The first 8 bytes of a ring.
@@ -124,9 +128,12 @@ fn payload_at(
     let whole = (FRAME + length) as usize;
     if got < whole {
         bytes.resize(whole, 0);
-        file.read_exact_at(&mut bytes[got..], place + got as u64).ok()?;
+        file.read_exact_at(&mut bytes[got..], place + got as u64)
+            .ok()?;
     }
     let payload = bytes.get(FRAME as usize..whole)?.to_owned();
-    let after = position.checked_add(taken(length))?;
+    // An empty payload is a filler: the next record is at the lane's start.
+    let size = if length == 0 { left } else { taken(length) };
+    let after = position.checked_add(size)?;
     (checksum(position, &payload) == sum).then_some((payload, after))
 }

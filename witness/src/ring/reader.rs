@@ -10,9 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{
-    CAPACITIES, Damaged, HEADER, LANES, MAGIC, VERSION, left, lost_at, payload_at, reader_at,
-};
+use super::{CAPACITIES, Damaged, HEADER, LANES, MAGIC, VERSION, lost_at, payload_at, reader_at};
 use crate::marks::{Gap, Record};
 
 /// A lane as its reader has read it.
@@ -163,16 +161,10 @@ impl Reader {
             let Some((payload, after)) = found else {
                 return;
             };
+            state.position = after;
             if payload.is_empty() {
-                // A filler: the next record is at the lane's start.
-                let end = left(self.capacity, state.position);
-                let Some(start) = state.position.checked_add(end) else {
-                    return;
-                };
-                state.position = start;
                 continue;
             }
-            state.position = after;
             let (seq, record) = Record::decode(&payload).unwrap_or((
                 0,
                 Record::Gap {

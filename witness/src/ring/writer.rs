@@ -87,7 +87,9 @@ impl Ring {
         let mut flags = [0; 16];
         if self.file.read_exact_at(&mut flags, reader_at(lane)).is_ok() {
             let [tail, waiting] = [0, 8].map(|at| flags[at..].first_chunk().copied());
-            state.tail.store(u64::from_le_bytes(tail.unwrap_or_default()), Relaxed);
+            state
+                .tail
+                .store(u64::from_le_bytes(tail.unwrap_or_default()), Relaxed);
             if waiting != Some([0; 8]) {
                 self.ring();
             }
