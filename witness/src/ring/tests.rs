@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 use std::os::unix::fs::FileExt as _;
 
 use super::reader::Reader;
