@@ -110,6 +110,58 @@ const GAPS: [Gap; 9] = [
     Gap::Damaged,
 ];
 
+/// Why a command runs unwitnessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Refusal {
+    /// It is already below a witness, or another supervisor of its kind.
+    Nested = 1,
+    /// The system does not permit the filter.
+    NotPermitted = 2,
+    /// The kernel is older than 5.9.
+    OldKernel = 3,
+    /// The kernel has no seccomp, or not the part that asks a supervisor.
+    NoSeccomp = 4,
+    /// Another system than Linux, or another processor than x86-64 and 64-bit
+    /// ARM.
+    Unsupported = 5,
+    /// The ring could not be opened, or another tree uses it.
+    Ring = 6,
+    /// The two processes that witness could not be started.
+    NoHolders = 7,
+}
+
+const REFUSALS: [Refusal; 7] = [
+    Refusal::Nested,
+    Refusal::NotPermitted,
+    Refusal::OldKernel,
+    Refusal::NoSeccomp,
+    Refusal::Unsupported,
+    Refusal::Ring,
+    Refusal::NoHolders,
+];
+
+impl Refusal {
+    /// Returns the refusal with this number; `None` if there is none.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        REFUSALS.into_iter().find(|why| *why as u8 == number)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Nested => "it already runs below a supervisor of system calls",
+            Self::NotPermitted => "the system does not permit the filter",
+            Self::OldKernel => "the kernel is older than 5.9",
+            Self::NoSeccomp => "the kernel has no seccomp notifications",
+            Self::Unsupported => "the system or the processor is not supported",
+            Self::Ring => "the ring could not be opened",
+            Self::NoHolders => "the witnessing processes could not be started",
+        })
+    }
+}
+
 /// A process of the tree, recorded before its first mark, and again after it
 /// has another command line or parent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -163,6 +215,24 @@ pub enum Record {
     },
     /// The last process of the tree has exited.
     Ended,
+    /// Who witnesses; the first record, and again after a change.
+    Holders {
+        /// The processes whose descendants are the tree: the one that answers,
+        /// then the one that watches it. 0 if there is none.
+        holders: [u32; 2],
+        /// The command's process.
+        target: ProcessId,
+    },
+    /// The command was started with a descriptor that may write this file below
+    /// a root: it can be written without a mark.
+    Inherited {
+        /// The file.
+        object: Identity,
+        /// Its path; empty if it has none.
+        path: Vec<u8>,
+    },
+    /// The command runs unwitnessed: there will be no marks.
+    Refused(Refusal),
 }
 
 impl Record {
@@ -202,6 +272,25 @@ impl Record {
             Self::Ended => {
                 number(&[4]);
                 number(&seq.to_le_bytes());
+            }
+            Self::Holders { holders, target } => {
+                number(&[5]);
+                number(&seq.to_le_bytes());
+                number(&holders[0].to_le_bytes());
+                number(&holders[1].to_le_bytes());
+                number(&target.pid.to_le_bytes());
+                number(&target.started.to_le_bytes());
+            }
+            Self::Inherited { object, path } => {
+                number(&[6]);
+                number(&seq.to_le_bytes());
+                identity(object, out);
+                text(path, out);
+            }
+            Self::Refused(why) => {
+                number(&[7]);
+                number(&seq.to_le_bytes());
+                number(&[*why as u8]);
             }
         }
     }
@@ -246,6 +335,18 @@ impl Record {
                 }
             }
             4 => Self::Ended,
+            5 => Self::Holders {
+                holders: [input.u32()?, input.u32()?],
+                target: input.process()?,
+            },
+            6 => Self::Inherited {
+                object: input.identity()?,
+                path: input.text()?,
+            },
+            7 => {
+                let [why] = input.take()?;
+                Self::Refused(Refusal::from_number(why)?)
+            }
             _ => return None,
         };
         input.0.is_empty().then_some((seq, record))

@@ -15,10 +15,9 @@
 //! ```
 
 pub(crate) mod reader;
-// The supervisor, which will use it, is not built yet.
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
-#[cfg_attr(not(test), allow(dead_code))]
+#[cfg(target_os = "linux")]
 pub(crate) mod writer;
 
 /// The first 8 bytes of a ring.
@@ -54,6 +53,17 @@ impl std::fmt::Display for Damaged {
 }
 
 impl std::error::Error for Damaged {}
+
+/// Makes a new ring at this path, with a FIFO next to it. `capacity` is in
+/// bytes, for each of the two lanes; at least 64 KiB and at most 1 GiB are
+/// taken.
+///
+/// # Errors
+/// The system's, also if the file exists.
+#[cfg(target_os = "linux")]
+pub fn create(path: &std::path::Path, capacity: u64) -> std::io::Result<()> {
+    writer::Ring::create(path, capacity)
+}
 
 /// Returns where a lane's lost calls are counted.
 fn lost_at(lane: usize) -> u64 {
@@ -136,4 +146,35 @@ fn payload_at(
     let size = if length == 0 { left } else { taken(length) };
     let after = position.checked_add(size)?;
     (checksum(position, &payload) == sum).then_some((payload, after))
+}
+
+/// Returns the capacity of a lane, in bytes.
+///
+/// # Errors
+/// [`Damaged`] as `InvalidData` if the file is no ring.
+fn capacity(file: &std::fs::File) -> std::io::Result<u64> {
+    use std::os::unix::fs::FileExt as _;
+    let damaged = || std::io::Error::new(std::io::ErrorKind::InvalidData, Damaged);
+    let mut header = [0; 24];
+    let is_file = file.metadata()?.is_file();
+    file.read_exact_at(&mut header, 0).map_err(|_| damaged())?;
+    let number = |at: usize| {
+        let bytes = header[at..].first_chunk().copied();
+        u64::from_le_bytes(bytes.unwrap_or_default())
+    };
+    let version = u64::from(VERSION) | (LANES as u64) << 32;
+    let capacity = number(16);
+    let is_whole = is_file
+        && number(0) == MAGIC
+        && number(8) == version
+        && CAPACITIES.contains(&capacity)
+        && capacity.is_multiple_of(8);
+    is_whole.then_some(capacity).ok_or_else(damaged)
+}
+
+/// Returns the path of the FIFO next to a ring.
+fn bell(path: &std::path::Path) -> std::path::PathBuf {
+    let mut bell = path.as_os_str().to_owned();
+    bell.push(".bell");
+    bell.into()
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{CAPACITIES, Damaged, HEADER, LANES, MAGIC, VERSION, lost_at, payload_at, reader_at};
+use super::{HEADER, LANES, capacity, lost_at, payload_at, reader_at};
 use crate::marks::{Gap, Record};
 
 /// A lane as its reader has read it.
@@ -46,23 +46,13 @@ impl Reader {
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
         options.read(true).write(true).custom_flags(flags);
         let file = options.open(path)?;
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, Damaged);
+        let capacity = capacity(&file)?;
         let mut header = [0; HEADER as usize];
-        file.read_exact_at(&mut header, 0).map_err(|_| damaged())?;
+        file.read_exact_at(&mut header, 0)?;
         let number = |at: usize| {
             let bytes = header[at..].first_chunk().copied();
             u64::from_le_bytes(bytes.unwrap_or_default())
         };
-        let version = u64::from(VERSION) | (LANES as u64) << 32;
-        let capacity = number(16);
-        let is_whole = file.metadata()?.is_file()
-            && number(0) == MAGIC
-            && number(8) == version
-            && CAPACITIES.contains(&capacity)
-            && capacity.is_multiple_of(8);
-        if !is_whole {
-            return Err(damaged());
-        }
         let lanes = [0, 1].map(|lane| {
             let at = reader_at(lane) as usize;
             // A tail is a multiple of 8.
@@ -74,7 +64,7 @@ impl Reader {
                 ..Lane::default()
             }
         });
-        let bell = options.open(super::writer::bell(path)).ok();
+        let bell = options.open(super::bell(path)).ok();
         Ok(Self {
             file,
             bell,

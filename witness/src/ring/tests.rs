@@ -3,7 +3,7 @@ use std::os::unix::fs::FileExt as _;
 
 use super::reader::Reader;
 use super::writer::{Lane, Ring};
-use crate::marks::{Gap, Identity, Mark, Operation, Process, ProcessId, Record};
+use crate::marks::{Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal};
 
 fn mark(name: &str) -> Record {
     Record::Mark(Mark {
@@ -26,7 +26,8 @@ fn mark(name: &str) -> Record {
 fn ring() -> (tempfile::TempDir, std::path::PathBuf, Ring) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ring");
-    let ring = Ring::create(&path, 0).unwrap();
+    Ring::create(&path, 0).unwrap();
+    let ring = Ring::open(&path).unwrap();
     (directory, path, ring)
 }
 
@@ -99,7 +100,17 @@ fn another_writer_continues_a_lane_that_was_not_counted() {
 #[test]
 fn a_hostile_ring_ends() {
     let process = Record::Process(Process::default());
-    for record in [mark("name"), process, Record::Ended] {
+    let holders = Record::Holders {
+        holders: [1, 2],
+        target: ProcessId { pid: 3, started: 4 },
+    };
+    let inherited = Record::Inherited {
+        object: Identity::default(),
+        path: b"/a".to_vec(),
+    };
+    let refused = Record::Refused(Refusal::Nested);
+    let ended = Record::Ended;
+    for record in [mark("name"), process, ended, holders, inherited, refused] {
         let mut bytes = Vec::new();
         record.encode(9, &mut bytes);
         assert_eq!(Record::decode(&bytes), Some((9, record)));

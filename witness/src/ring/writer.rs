@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkfifoat};
 
 use super::{
-    CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, checksum, left, lost_at, payload_at,
-    place, reader_at, taken,
+    CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, bell, capacity, checksum, left, lost_at,
+    payload_at, place, reader_at, taken,
 };
 use crate::marks::Record;
 
@@ -32,17 +33,16 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Makes a new ring and locks it: the lock is free when the last process
-    /// that has the ring exits. `capacity` is in bytes, per lane.
+    /// Makes a new ring, which nobody writes yet. `capacity` is in bytes, per
+    /// lane.
     ///
     /// # Errors
     /// The system's, also if the file exists.
-    pub(crate) fn create(path: &Path, capacity: u64) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, capacity: u64) -> io::Result<()> {
         let capacity = capacity.clamp(*CAPACITIES.start(), *CAPACITIES.end()) & !7;
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create_new(true).mode(0o600);
         let mut file = options.open(path)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         // The header is allocated, so that counting lost calls never fails.
         let mut header = vec![0; HEADER as usize];
         header[16..24].copy_from_slice(&capacity.to_le_bytes());
@@ -50,20 +50,47 @@ impl Ring {
         header[12..16].copy_from_slice(&(LANES as u32).to_le_bytes());
         file.write_all(&header)?;
         file.set_len(HEADER + LANES as u64 * capacity)?;
+        mkfifoat(rustix::fs::CWD, bell(path), Mode::RUSR | Mode::WUSR)?;
         // Last, so that a reader finds a whole header or none.
-        file.write_all_at(&MAGIC.to_le_bytes(), 0)?;
-        let bell = bell(path);
-        let mode = Mode::RUSR | Mode::WUSR;
-        mkfifoat(rustix::fs::CWD, &bell, mode)?;
+        file.write_all_at(&MAGIC.to_le_bytes(), 0)
+    }
+
+    /// Opens a ring to write it, and locks it: the lock is free when the last
+    /// process that has the ring exits.
+    ///
+    /// # Errors
+    /// The system's; `WouldBlock` if another tree writes it; [`Damaged`] as
+    /// `InvalidData` if it is no ring.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+        options.read(true).write(true).custom_flags(flags);
+        let file = options.open(path)?;
+        let capacity = capacity(&file)?;
+        // The reader has the lock for moments, to see whether anybody has.
+        let mut tries = 0;
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            tries += 1;
+            if tries == 20 {
+                return Err(error.into());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         // Open for both, so that it never blocks and never breaks.
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let bell = rustix::fs::open(&bell, flags, Mode::empty()).ok();
-        let bell = bell.map(File::from);
+        let bell = options.open(bell(path)).ok();
         Ok(Self {
             file,
             bell,
             capacity,
         })
+    }
+
+    /// Returns the descriptors of the ring.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [Some(&self.file), self.bell.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(AsFd::as_fd)
     }
 
     /// Finds the end of what the lane's last writer has written, which may have
@@ -142,11 +169,4 @@ fn frame(bytes: &mut [u8], position: u64) {
     frame[..8].copy_from_slice(&position.to_le_bytes());
     frame[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     frame[12..].copy_from_slice(&checksum(position, payload).to_le_bytes());
-}
-
-/// Returns the path of the FIFO next to a ring.
-pub(super) fn bell(path: &Path) -> std::path::PathBuf {
-    let mut bell = path.as_os_str().to_owned();
-    bell.push(".bell");
-    bell.into()
 }
