@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, setsid, waitpid,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, setsid,
+    wait as wait_any,
 };
 
 use super::{Shared, Slot, start};
@@ -41,11 +42,22 @@ const PATIENCE: u32 = 40;
 pub(super) struct Peer {
     pid: Pid,
     fd: OwnedFd,
+    is_child: bool,
 }
 
 impl Peer {
-    pub(super) fn new(pid: Pid, fd: OwnedFd) -> Self {
-        Self { pid, fd }
+    /// Another process of which this one is a child.
+    pub(super) fn parent(pid: Pid, fd: OwnedFd) -> Self {
+        let is_child = false;
+        Self { pid, fd, is_child }
+    }
+
+    /// A child of this process; `None` if it is none.
+    pub(super) fn child(pid: u32) -> Option<Self> {
+        let pid = Pid::from_raw(pid as i32)?;
+        let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        let is_child = true;
+        Some(Self { pid, fd, is_child })
     }
 }
 
@@ -318,6 +330,9 @@ impl Holder {
     /// The other holder has exited: takes over, and starts a new one.
     fn peer_ended(&mut self) {
         self.peer = None;
+        if self.is_over() {
+            self.finish();
+        }
         self.shared.primary.store(self.slot as u32, SeqCst);
         self.is_distrusting = false;
         self.settle(Gap::Unanswered);
@@ -325,6 +340,16 @@ impl Holder {
         other.clear();
         other.pid.store(0, SeqCst);
         self.start_standby();
+    }
+
+    /// Returns whether the tree has ended.
+    fn is_over(&self) -> bool {
+        let Some(listener) = &self.listener else {
+            return true;
+        };
+        let mut waits = [PollFd::new(listener, PollFlags::IN)];
+        let _none = poll(&mut waits, Some(&Timespec::default()));
+        waits[0].revents().contains(PollFlags::HUP)
     }
 
     /// Starts another holder, which watches this one.
@@ -338,7 +363,7 @@ impl Holder {
             Ok(Forked::Child) => {
                 self.slot = 1 - self.slot;
                 self.own().pid.store(sys::own_pid(), SeqCst);
-                self.peer = Some(Peer::new(own, own_fd));
+                self.peer = Some(Peer::parent(own, own_fd));
                 self.witness.adopt(self.slot);
                 self.is_distrusting = false;
                 // A signal to the group of one must not reach both.
@@ -347,7 +372,7 @@ impl Holder {
             }
             Ok(Forked::Parent(pid)) => {
                 self.other().pid.store(pid, SeqCst);
-                self.peer = start::peer(pid);
+                self.peer = Peer::child(pid);
                 self.record_holders();
             }
             Err(_) => {}
@@ -381,7 +406,7 @@ impl Holder {
         let mut bytes = [0; 4096];
         while rustix::io::read(&self.children, &mut bytes).is_ok() {}
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
-        while let Ok(Some((pid, status))) = waitpid(None, options) {
+        while let Ok(Some((pid, status))) = wait_any(options) {
             if pid.as_raw_nonzero().get() as u32 != self.shared.target.load(SeqCst) {
                 continue;
             }
@@ -405,18 +430,30 @@ impl Holder {
                 break;
             }
             let mut waits = [PollFd::new(&self.children, PollFlags::IN)];
-            let limit = Timespec {
-                tv_sec: 0,
-                tv_nsec: TICK.as_nanos() as i64,
-            };
-            let _time = poll(&mut waits, Some(&limit));
+            let _time = poll(&mut waits, Some(&tick()));
         }
         if self.shared.finished.swap(1, SeqCst) == 0 {
             self.witness.record(&Record::Ended);
         }
-        // It may wait for a call that never comes.
-        sys::kill(self.other().pid.load(SeqCst), libc::SIGALRM);
+        if let Some(peer) = &self.peer {
+            // It may wait for a call that never comes.
+            let _gone = pidfd_send_signal(&peer.fd, Signal::ALARM);
+            // Nobody else may ever wait for it: not every first process of a
+            // container does.
+            let mut waits = [PollFd::new(&peer.fd, PollFlags::IN)];
+            if peer.is_child && poll(&mut waits, Some(&tick())).is_ok_and(|ready| ready > 0) {
+                self.reap();
+            }
+        }
         sys::exit(0)
     }
 }
 
+
+/// Returns [`TICK`] as the system takes it.
+fn tick() -> Timespec {
+    Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(TICK.subsec_nanos()),
+    }
+}

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
+use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, wait as wait_any};
 
 use super::Shared;
 use crate::proc_stat::{Stat, stat};
@@ -50,6 +50,7 @@ pub(super) fn wait(shared: &Shared, reports: OwnedFd, mask: &sys::Mask) -> Optio
     };
     loop {
         if let Some(status) = shared.status() {
+            launcher.linger(&signals);
             return Some(exit_status(status));
         }
         launcher.poll(&signals);
@@ -70,6 +71,9 @@ pub(super) fn wait(shared: &Shared, reports: OwnedFd, mask: &sys::Mask) -> Optio
         launcher.look();
     }
 }
+
+/// How long the launcher waits for the guardian after the target.
+const LINGER: Duration = Duration::from_millis(10);
 
 /// What the launcher knows.
 struct Launcher<'s> {
@@ -170,11 +174,32 @@ impl Launcher<'_> {
     /// Waits for children that have ended: the target is one of them once both
     /// holders are gone.
     fn reap(&self) {
-        while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
+        while let Ok(Some((pid, status))) = wait_any(WaitOptions::NOHANG) {
             let target = self.shared.target.load(SeqCst);
             if pid.as_raw_nonzero().get() as u32 == target {
                 self.shared.set_status(status.as_raw());
             }
+        }
+    }
+
+    /// Waits a moment for the guardian, which exits at once if nothing of the
+    /// tree is left: not every first process of a container waits for it.
+    fn linger(&self, signals: &OwnedFd) {
+        let since = Instant::now();
+        while let Ok(ended) = wait_any(WaitOptions::NOHANG) {
+            if ended.is_some() {
+                continue;
+            }
+            let Some(left) = LINGER.checked_sub(since.elapsed()) else {
+                return;
+            };
+            let limit = Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let mut waits = [PollFd::new(signals, PollFlags::IN)];
+            let _time = poll(&mut waits, Some(&limit));
+            received(signals.as_fd());
         }
     }
 

@@ -117,14 +117,14 @@ fn guardian(parts: Parts<'_>) -> ! {
     match sys::fork() {
         Ok(Forked::Child) => {
             drop(socket);
-            let peer = Peer::new(own, own_fd);
+            let peer = Peer::parent(own, own_fd);
             supervisor(parts, peer, targets)
         }
         Ok(Forked::Parent(pid)) => {
             drop(targets);
             let _is_new = setsid();
             // The supervisor goes on and starts another one.
-            let peer = peer(pid).unwrap_or_else(|| sys::exit(1));
+            let peer = Peer::child(pid).unwrap_or_else(|| sys::exit(1));
             hold(parts, GUARDIAN, peer, socket)
         }
         Err(_) => refuse(&parts),
@@ -253,13 +253,6 @@ fn receive(socket: &OwnedFd) -> (Option<OwnedFd>, Option<Refusal>) {
 fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     let flags = SocketFlags::CLOEXEC;
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-}
-
-/// Returns a child of this process.
-pub(super) fn peer(pid: u32) -> Option<Peer> {
-    let pid = Pid::from_raw(pid as i32)?;
-    let fd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    Some(Peer::new(pid, fd))
 }
 
 /// Appends a record before there are holders.
