@@ -303,6 +303,12 @@ mod tests {
             (libc::SYS_mknodat, Kind::MakeNode, true),
             (libc::SYS_io_uring_setup, Kind::IoUring, false),
             (libc::SYS_chroot, Kind::View, false),
+            (libc::SYS_pivot_root, Kind::View, false),
+            (libc::SYS_setns, Kind::View, false),
+            (libc::SYS_unshare, Kind::View, false),
+            (libc::SYS_mount, Kind::View, false),
+            (libc::SYS_umount2, Kind::View, false),
+            (libc::SYS_move_mount, Kind::View, false),
         ];
         #[cfg(target_arch = "aarch64")]
         let known: &[(i64, Kind, bool)] = &[
@@ -318,6 +324,12 @@ mod tests {
             (libc::SYS_mknodat, Kind::MakeNode, true),
             (libc::SYS_io_uring_setup, Kind::IoUring, false),
             (libc::SYS_chroot, Kind::View, false),
+            (libc::SYS_pivot_root, Kind::View, false),
+            (libc::SYS_setns, Kind::View, false),
+            (libc::SYS_unshare, Kind::View, false),
+            (libc::SYS_mount, Kind::View, false),
+            (libc::SYS_umount2, Kind::View, false),
+            (libc::SYS_move_mount, Kind::View, false),
         ];
         let native = ARCHITECTURES[0];
         let rows = TABLE.iter().filter(|row| row.architecture == native);

@@ -1,8 +1,9 @@
 //! Identities, and the paths of directories below the roots.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, open, openat, re
 use rustix::io::Errno;
 
 use crate::marks::Identity;
+use crate::mounts;
 
 /// How long a directory's path is remembered. Somebody may rename it.
 const REMEMBERED: Duration = Duration::from_millis(50);
@@ -119,13 +121,13 @@ impl Places {
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Returns where a directory is. `may_differ` says that the caller's view
-    /// of the file system may be another one than this process's.
+    /// Returns where a directory is. `caller` is the directory
+    /// of a process whose mounts may be others than this one's.
     pub(crate) fn find(
         &mut self,
         directory: BorrowedFd<'_>,
         stat: &Statx,
-        may_differ: bool,
+        caller: Option<BorrowedFd<'_>>,
     ) -> Where {
         let now = Instant::now();
         let key = key(stat);
@@ -134,7 +136,7 @@ impl Places {
                 return place.clone();
             }
         }
-        let place = self.locate(directory, stat, may_differ);
+        let place = self.locate(directory, stat, caller);
         if self.known.len() >= 1024 {
             self.known.clear();
         }
@@ -145,7 +147,12 @@ impl Places {
         place
     }
 
-    fn locate(&mut self, directory: BorrowedFd<'_>, stat: &Statx, may_differ: bool) -> Where {
+    fn locate(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        stat: &Statx,
+        caller: Option<BorrowedFd<'_>>,
+    ) -> Where {
         let Ok(path) = self.path(directory) else {
             return Where::Unknown;
         };
@@ -156,9 +163,9 @@ impl Places {
         if path.ends_with(b" (deleted)") && is_gone(directory, &path) {
             return Where::Outside;
         }
-        if !may_differ {
+        let Some(caller) = caller else {
             return decide(path);
-        }
+        };
         // The same path may be another directory here.
         let same = |path: &[u8]| {
             let here = look(CWD, path, AtFlags::empty());
@@ -167,10 +174,20 @@ impl Places {
         if same(&path) {
             return decide(path);
         }
-        match self.climb(directory, &path) {
-            Some(path) if same(&path) => Where::Inside(path),
-            _ => Where::Unknown,
-        }
+        let read = |directory, name| {
+            let file = openat(directory, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            let mut text = Vec::new();
+            let _part = file.map(|file| std::fs::File::from(file).read_to_end(&mut text));
+            text
+        };
+        let (theirs, own) = (read(caller, "mountinfo"), read(CWD, "/proc/self/mountinfo"));
+        let path = Path::new(std::ffi::OsStr::from_bytes(&path));
+        let paths = mounts::translate(&theirs, &own, stat.stx_mnt_id, path);
+        let paths = paths.iter().map(|path| mounts::bytes(path).to_vec());
+        // One directory may have several paths; one below a root counts.
+        let mut paths: Vec<_> = paths.filter(|path| same(path)).collect();
+        paths.sort_by_key(|path| !self.is_inside(path));
+        paths.into_iter().next().map_or(Where::Unknown, decide)
     }
 
     /// Returns the path of an open file or directory, as the kernel tells it.
@@ -184,32 +201,6 @@ impl Places {
         let name = file.as_raw_fd().to_string();
         let path = readlinkat(descriptors, name, Vec::new())?;
         Ok(path.into_bytes())
-    }
-
-    /// Looks for a root among the directories above, by identity; the names
-    /// below it are those at the end of the path.
-    fn climb(&self, directory: BorrowedFd<'_>, path: &[u8]) -> Option<Vec<u8>> {
-        let roots = self.roots.iter().filter_map(|root| {
-            let stat = look(CWD, root.as_os_str().as_bytes(), AtFlags::empty()).ok()?;
-            Some((root, identity(&stat)))
-        });
-        let roots: Vec<_> = roots.collect();
-        let names: Vec<&[u8]> = { path.split(|byte| *byte == b'/') }
-            .filter(|name| !name.is_empty())
-            .collect();
-        let mut above = openat(directory, ".", O_DIRECTORY, Mode::empty()).ok()?;
-        for steps in 0..=names.len() {
-            let here = identity(&look_at(above.as_fd()).ok()?);
-            if let Some((root, _)) = roots.iter().find(|(_, root)| *root == here) {
-                let mut path: PathBuf = root.to_path_buf();
-                for name in &names[names.len() - steps..] {
-                    path.push(std::ffi::OsStr::from_bytes(name));
-                }
-                return Some(path.into_os_string().into_vec());
-            }
-            above = openat(&above, "..", O_DIRECTORY, Mode::empty()).ok()?;
-        }
-        None
     }
 }
 

@@ -198,6 +198,11 @@ impl Request<'_> {
         Ok(places.own_root == Some(key(&root)))
     }
 
+    /// Returns the caller's directory in `/proc` if its mounts may differ.
+    fn other_view(&self) -> Option<BorrowedFd<'_>> {
+        self.may_differ.then(|| self.caller.directory.as_fd())
+    }
+
     /// Resolves the path name by name, from the caller's root.
     fn walk(&self) -> Result<Found, Unresolved> {
         let is_absolute = self.path[0] == b'/';
@@ -318,7 +323,7 @@ impl Request<'_> {
         if was_quick && places.proc_device == Some(identity(&stat).device) {
             return Ok(None);
         }
-        let place = places.find(directory.as_fd(), &stat, self.may_differ);
+        let place = places.find(directory.as_fd(), &stat, self.other_view());
         let is_inside = place != Where::Outside;
         let object = match look(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(object) => Some(identity(&object)),
@@ -348,7 +353,7 @@ impl Request<'_> {
         let stat = look_at(file.as_fd())?;
         let object = identity(&stat);
         if FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::Directory {
-            let place = places.find(file.as_fd(), &stat, self.may_differ);
+            let place = places.find(file.as_fd(), &stat, self.other_view());
             let is_inside = place != Where::Outside;
             let path = match place {
                 Where::Inside(path) => path,
