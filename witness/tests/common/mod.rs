@@ -179,3 +179,18 @@ def call(name, *arguments, fails=False):
         raise OSError(ctypes.get_errno(), name + ': ' + os.strerror(ctypes.get_errno()))
     return result
 "#;
+
+impl Place {
+    /// Waits until the ring is free, and returns why the command ran
+    /// unwitnessed.
+    pub fn ended_refused(&self) -> touchmark_witness::Refusal {
+        let mut reader = Reader::open(&self.ring).unwrap();
+        wait_for("the ring", || !reader.runs().unwrap());
+        while let Some((_, record)) = reader.next().unwrap() {
+            if let Record::Refused(why) = record {
+                return why;
+            }
+        }
+        panic!("no refusal")
+    }
+}

@@ -1,0 +1,262 @@
+//! The holders are killed and stopped under load: no call fails, and each has
+//! its mark or a gap.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::collections::HashSet;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Place, wait_for};
+use rustix::process::{Pid, Signal, kill_process};
+use touchmark_witness::{Gap, Reader, Record};
+
+/// How many processes make calls, and how many each.
+const WORKERS: usize = 3;
+const CALLS: usize = 4000;
+
+/// Opens files with a name for each call, and counts what fails.
+const LOAD: &str = "
+import os, sys
+failed = 0
+worker, calls = int(sys.argv[1]), int(sys.argv[2])
+for i in range(calls):
+    try: os.close(os.open(f'w{worker}-{i}', os.O_WRONLY | os.O_CREAT))
+    except OSError as error:
+        failed += 1
+        print(error, file=sys.stderr)
+    if i % 16 == 15:
+        try: os.unlink(f'w{worker}-{i}')
+        except OSError: failed += 1
+sys.exit(failed != 0)
+";
+
+/// The load below the witness, and what the ring tells of it.
+struct Load {
+    place: Place,
+    child: Child,
+    reader: Reader,
+    records: Vec<Record>,
+}
+
+impl Load {
+    fn start() -> Self {
+        let place = Place::with(64 << 20);
+        let script = format!(
+            "i=0; while [ $i -lt {WORKERS} ]; do
+                python3 -c \"$1\" $i {CALLS} & pids=\"$pids $!\"; i=$((i + 1))
+            done
+            for pid in $pids; do wait $pid || exit 1; done"
+        );
+        let mut command = place.witness(["sh", "-c", &script, "sh", LOAD]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let reader = Reader::open(&place.ring).unwrap();
+        let mut load = Self {
+            place,
+            child,
+            reader,
+            records: Vec::new(),
+        };
+        wait_for("the first mark", || {
+            load.read();
+            load.records.iter().any(|one| matches!(one, Record::Mark(_)))
+        });
+        load
+    }
+
+    fn read(&mut self) {
+        while let Some((_, record)) = self.reader.next().unwrap() {
+            self.records.push(record);
+        }
+    }
+
+    /// Returns the holder that answers and the one that watches.
+    fn holders(&mut self) -> [u32; 2] {
+        self.read();
+        let last = self.records.iter().rev().find_map(|record| match record {
+            Record::Holders { holders, .. } => Some(*holders),
+            _ => None,
+        });
+        last.unwrap()
+    }
+
+    fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    fn names(&self) -> HashSet<Vec<u8>> {
+        let marks = self.records.iter().filter_map(|record| match record {
+            Record::Mark(mark) => Some(mark.name.clone()),
+            _ => None,
+        });
+        marks.collect()
+    }
+
+    /// Waits until there are more marks, or the load has ended.
+    fn more(&mut self) {
+        let before = self.records.len();
+        let since = Instant::now();
+        while self.runs() && self.records.len() < before + 50 {
+            assert!(since.elapsed() < Duration::from_secs(30), "no more marks");
+            std::thread::sleep(Duration::from_millis(1));
+            self.read();
+        }
+    }
+
+    /// Checks that no call has failed and that each has its mark or a gap.
+    /// Returns the gaps.
+    fn finish(mut self) -> Vec<Gap> {
+        let since = Instant::now();
+        while self.runs() {
+            assert!(since.elapsed() < Duration::from_secs(60), "the load hangs");
+            std::thread::sleep(Duration::from_millis(2));
+            self.read();
+        }
+        let status = self.child.wait().unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut text).unwrap();
+        assert!(status.success(), "{text}");
+        wait_for("the end of the tree", || {
+            self.read();
+            self.records.last() == Some(&Record::Ended)
+                || self.records.contains(&Record::Ended) && !self.reader.runs().unwrap()
+        });
+        self.read();
+        let names = self.names();
+        let all = (0..WORKERS).flat_map(|worker| (0..CALLS).map(move |call| (worker, call)));
+        let all = all.map(|(worker, call)| format!("w{worker}-{call}"));
+        let missing = all.filter(|name| !names.contains(name.as_bytes())).count();
+        let gaps = self.records.iter().filter_map(|record| match record {
+            Record::Gap { why, calls, .. } => Some((*why, *calls)),
+            _ => None,
+        });
+        let gaps: Vec<_> = gaps.collect();
+        let calls: u64 = gaps.iter().map(|gap| gap.1).sum();
+        assert!(missing as u64 <= calls, "{missing} calls without a mark, {gaps:?}");
+        drop(self.place);
+        gaps.into_iter().map(|gap| gap.0).collect()
+    }
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid as i32).unwrap();
+    let _gone = kill_process(pid, signal);
+}
+
+/// Kills one of the holders again and again, each time after new marks and once
+/// there are two again.
+fn kills(which: impl Fn(u32) -> usize, most: u32) -> Vec<Gap> {
+    let mut load = Load::start();
+    let mut killed = 0;
+    let mut last = [0; 2];
+    while killed < most && load.runs() {
+        let holders = load.holders();
+        if holders == last {
+            load.more();
+            continue;
+        }
+        last = holders;
+        send(holders[which(killed)], Signal::KILL);
+        killed += 1;
+        load.more();
+    }
+    assert!(killed >= 5, "{killed}");
+    load.finish()
+}
+
+#[test]
+fn the_answering_holder_is_killed() {
+    let gaps = kills(|_| 0, 40);
+    assert!(gaps.iter().all(|gap| *gap == Gap::Unanswered), "{gaps:?}");
+}
+
+#[test]
+fn the_watching_holder_is_killed() {
+    assert_eq!(kills(|_| 1, 40), []);
+}
+
+#[test]
+fn both_holders_are_killed_in_turn() {
+    kills(|round| (round % 2) as usize, 40);
+    kills(|round| (round / 2 % 2) as usize, 40);
+}
+
+#[test]
+fn the_answering_holder_is_stopped() {
+    let mut load = Load::start();
+    let [primary, _] = load.holders();
+    for _ in 0..3 {
+        send(primary, Signal::STOP);
+        // Only the other one can make these.
+        load.more();
+        load.more();
+        send(primary, Signal::CONT);
+        load.more();
+    }
+    let gaps = load.finish();
+    let is_known = |gap: &Gap| matches!(gap, Gap::Unanswered | Gap::Late);
+    assert!(gaps.iter().all(is_known), "{gaps:?}");
+    assert!(gaps.len() <= 3, "{gaps:?}");
+}
+
+#[test]
+fn a_stopped_holder_is_killed() {
+    let mut load = Load::start();
+    let [primary, _] = load.holders();
+    send(primary, Signal::STOP);
+    load.more();
+    send(primary, Signal::KILL);
+    load.more();
+    let [primary, standby] = load.holders();
+    send(standby, Signal::STOP);
+    load.more();
+    send(standby, Signal::KILL);
+    load.more();
+    send(primary, Signal::KILL);
+    load.finish();
+}
+
+#[test]
+fn the_watching_holder_is_stopped() {
+    let mut load = Load::start();
+    let [_, standby] = load.holders();
+    send(standby, Signal::STOP);
+    load.more();
+    send(standby, Signal::CONT);
+    load.more();
+    assert_eq!(load.finish(), []);
+}
+
+#[test]
+fn holders_are_killed_and_stopped_at_random() {
+    let mut state = 88172645463325252_u64;
+    let mut random = |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let mut load = Load::start();
+    let mut last = [0; 2];
+    while load.runs() {
+        let holders = load.holders();
+        let one = holders[random(2) as usize];
+        match random(3) {
+            0 if holders != last => {
+                last = holders;
+                send(one, Signal::KILL);
+            }
+            1 => {
+                send(one, Signal::STOP);
+                std::thread::sleep(Duration::from_millis(random(400)));
+                send(one, Signal::CONT);
+            }
+            _ => {}
+        }
+        std::thread::sleep(Duration::from_micros(random(20_000)));
+        load.read();
+    }
+    load.finish();
+}
