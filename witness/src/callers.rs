@@ -148,8 +148,14 @@ impl Callers {
     }
 
     /// Returns what is not recorded yet of a caller's process and those above
-    /// it, the process itself last.
-    pub(crate) fn unrecorded(&mut self, caller: &mut Caller) -> Vec<Process> {
+    /// it, up to the target, the process itself last. `holders` are not of the
+    /// tree.
+    pub(crate) fn unrecorded(
+        &mut self,
+        caller: &mut Caller,
+        target: u32,
+        holders: [u32; 2],
+    ) -> Vec<Process> {
         if caller.is_recorded {
             return Vec::new();
         }
@@ -159,10 +165,9 @@ impl Callers {
         }
         let now = Instant::now();
         let mut found = Vec::new();
-        let own = sys::own_pid();
         let mut pid = caller.process.pid;
         for depth in 0..DEPTH {
-            if pid <= 1 || pid == own {
+            if pid <= 1 || holders.contains(&pid) {
                 break;
             }
             let fresh = |(_, seen): &(Process, Instant)| {
@@ -172,12 +177,15 @@ impl Callers {
                 break;
             }
             let Some(process) = describe(pid) else { break };
-            pid = process.parent;
-            let known = self.recorded.get(&process.process.pid);
-            if known.is_none_or(|(known, _)| *known != process) {
+            let parent = process.parent;
+            if { self.recorded.get(&pid) }.is_none_or(|(known, _)| *known != process) {
                 found.push(process.clone());
             }
-            self.recorded.insert(process.process.pid, (process, now));
+            self.recorded.insert(pid, (process, now));
+            if pid == target {
+                break;
+            }
+            pid = parent;
         }
         found.reverse();
         found

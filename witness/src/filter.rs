@@ -125,12 +125,7 @@ mod tests {
         let asks = |row: &crate::calls::Row, argument: usize, value: i64| {
             let mut arguments = [u64::MAX << 32; 6];
             arguments[argument] = value as u64;
-            run(
-                &program,
-                row.architecture as u32,
-                row.number,
-                arguments,
-            )
+            run(&program, row.architecture as u32, row.number, arguments)
         };
         let mut rows = 0;
         for row in TABLE {

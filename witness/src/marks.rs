@@ -237,6 +237,7 @@ pub enum Record {
 
 impl Record {
     /// Appends the encoded record to `out`.
+    #[cfg(target_os = "linux")]
     pub(crate) fn encode(&self, seq: u64, out: &mut Vec<u8>) {
         let mut number = |bytes: &[u8]| out.extend_from_slice(bytes);
         match self {
@@ -353,12 +354,14 @@ impl Record {
     }
 }
 
+#[cfg(target_os = "linux")]
 fn text(text: &[u8], out: &mut Vec<u8>) {
     let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&text[..usize::from(length)]);
 }
 
+#[cfg(target_os = "linux")]
 fn identity(identity: &Identity, out: &mut Vec<u8>) {
     out.extend_from_slice(&identity.device.to_le_bytes());
     out.extend_from_slice(&identity.inode.to_le_bytes());

@@ -17,16 +17,12 @@ use crate::mounts;
 const REMEMBERED: Duration = Duration::from_millis(50);
 
 /// How long no path is remembered after the tree may have renamed a directory.
-const SUSPENDED: Duration = Duration::from_secs(1);
+const SUSPENDED: Duration = Duration::from_millis(200);
 
 const O_DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Returns what `statx` says, with birth time and mount.
-pub(crate) fn look(
-    directory: BorrowedFd<'_>,
-    name: &[u8],
-    flags: AtFlags,
-) -> Result<Statx, Errno> {
+pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Result<Statx, Errno> {
     let wanted = StatxFlags::TYPE
         | StatxFlags::MODE
         | StatxFlags::INO
@@ -59,11 +55,10 @@ pub(crate) fn kind(mode: u16) -> u32 {
 }
 
 /// A directory's identity and the mount that it is seen through.
-type Key = (u64, u64, u64);
+type Key = (Identity, u64);
 
 pub(crate) fn key(stat: &Statx) -> Key {
-    let identity = identity(stat);
-    (identity.device, identity.inode, stat.stx_mnt_id)
+    (identity(stat), stat.stx_mnt_id)
 }
 
 /// Where a directory is.
@@ -86,6 +81,7 @@ pub(crate) struct Places {
     /// The device of `/proc`.
     pub(crate) proc_device: Option<u64>,
     known: HashMap<Key, (Where, Instant)>,
+    moves: u64,
     suspended: Option<Instant>,
     descriptors: Option<OwnedFd>,
 }
@@ -98,6 +94,7 @@ impl Places {
             own_root: look(CWD, b"/", flags).ok().map(|stat| key(&stat)),
             proc_device: { look(CWD, b"/proc", flags).ok() }.map(|stat| identity(&stat).device),
             known: HashMap::new(),
+            moves: 0,
             suspended: None,
             descriptors: None,
         }
@@ -109,10 +106,14 @@ impl Places {
         self.descriptors = None;
     }
 
-    /// Remembers no path for a while: a directory is about to be renamed.
-    pub(crate) fn suspend(&mut self) {
-        self.known.clear();
-        self.suspended = Some(Instant::now());
+    /// Remembers no path for a while if the tree has renamed or removed another
+    /// directory, or is about to. `moves` is how many.
+    pub(crate) fn note_moves(&mut self, moves: u64) {
+        if self.moves != moves {
+            self.moves = moves;
+            self.known.clear();
+            self.suspended = Some(Instant::now());
+        }
     }
 
     /// Returns whether a path is a root or below one.
@@ -131,10 +132,10 @@ impl Places {
     ) -> Where {
         let now = Instant::now();
         let key = key(stat);
-        if let Some((place, seen)) = self.known.get(&key) {
-            if now.duration_since(*seen) < REMEMBERED {
-                return place.clone();
-            }
+        if let Some((place, seen)) = self.known.get(&key)
+            && now.duration_since(*seen) < REMEMBERED
+        {
+            return place.clone();
         }
         let place = self.locate(directory, stat, caller);
         if self.known.len() >= 1024 {
@@ -175,7 +176,12 @@ impl Places {
             return decide(path);
         }
         let read = |directory, name| {
-            let file = openat(directory, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            let file = openat(
+                directory,
+                name,
+                OFlags::RDONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            );
             let mut text = Vec::new();
             let _part = file.map(|file| std::fs::File::from(file).read_to_end(&mut text));
             text

@@ -112,10 +112,10 @@ impl Request<'_> {
         if self.path.is_empty() {
             return Err(Unresolved::Absent);
         }
-        if let Some(found) = self.quickly(places)? {
-            if let Some(place) = self.place(found, places, true)? {
-                return Ok(place);
-            }
+        if let Some(found) = self.quickly(places)?
+            && let Some(place) = self.place(found, places, true)?
+        {
+            return Ok(place);
         }
         let found = self.walk()?;
         self.place(found, places, false)?.ok_or(Unresolved::Refused)
@@ -274,11 +274,7 @@ impl Request<'_> {
     /// Returns what a link of `/proc` leads to that is not its text: those of
     /// descriptors and directories, and the caller's own directory. `None` for
     /// an ordinary link.
-    fn magic(
-        &self,
-        directory: BorrowedFd<'_>,
-        name: &[u8],
-    ) -> Result<Option<OwnedFd>, Unresolved> {
+    fn magic(&self, directory: BorrowedFd<'_>, name: &[u8]) -> Result<Option<OwnedFd>, Unresolved> {
         if fstatfs(directory)?.f_type as i64 != PROC {
             return Ok(None);
         }
@@ -370,14 +366,15 @@ impl Request<'_> {
         if kind(stat.stx_mode) == libc::S_IFREG {
             let path = places.path(file.as_fd())?;
             let (above, name) = split(&path);
-            if path.first() == Some(&b'/') && !name.is_empty() {
-                if let Ok(directory) = open(above, DIRECTORY, Mode::empty()) {
-                    let there = look(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
-                    if there.is_ok_and(|there| identity(&there) == object) {
-                        let found = Found::Name(directory, name.to_vec());
-                        if let Some(place) = self.place(found, places, false)? {
-                            return Ok(place);
-                        }
+            if path.first() == Some(&b'/')
+                && !name.is_empty()
+                && let Ok(directory) = open(above, DIRECTORY, Mode::empty())
+            {
+                let there = look(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
+                if there.is_ok_and(|there| identity(&there) == object) {
+                    let found = Found::Name(directory, name.to_vec());
+                    if let Some(place) = self.place(found, places, false)? {
+                        return Ok(place);
                     }
                 }
             }

@@ -175,7 +175,11 @@ pub(crate) fn set_mask(mask: &Mask) {
 /// closes the standard streams that were closed.
 pub(crate) fn restore_start() {
     let ignored = SIGPIPE_IGNORED.load(Relaxed) != 0;
-    let action = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+    let action = if ignored {
+        libc::SIG_IGN
+    } else {
+        libc::SIG_DFL
+    };
     // SAFETY: neither disposition calls code. The streams were opened by the
     // standard library, which does not own them.
     unsafe {
@@ -256,12 +260,16 @@ pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) {
     }
 }
 
-/// Raises the limit of open descriptors as far as it may be, at most to `most`.
-/// Returns the limit.
-pub(crate) fn raise_descriptors(most: u64) -> u64 {
-    // SAFETY: the pointers are to a local.
+/// Raises the limits of a file's size and of open descriptors as far as they may
+/// be, the second at most to `most`. Returns the limit of descriptors.
+pub(crate) fn raise_limits(most: u64) -> u64 {
+    // SAFETY: the pointers are to locals.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+        }
         if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) != 0 {
             return 256;
         }
@@ -355,7 +363,7 @@ pub(crate) fn go_on(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     let mut answer = [0_u64; WORDS];
     // `id`, `val`, and `error` and `flags` as halves of one word.
     answer[0] = id;
-    answer[2] = (libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u64) << 32;
+    answer[2] = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE << 32;
     // SAFETY: as in `receive`, with memory of this function.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), SEND as _, answer.as_mut_ptr()) };
     check(result).map(drop)

@@ -99,11 +99,7 @@ pub(crate) fn flags(process: &str, descriptor: &str) -> Option<u32> {
 }
 
 /// Finds the files among a process's descriptors. `None` if it cannot be read.
-fn open_files(
-    pid: u32,
-    places: &HashMap<(u64, u64), Vec<usize>>,
-    held: &mut [Held],
-) -> Option<()> {
+fn open_files(pid: u32, places: &HashMap<(u64, u64), Vec<usize>>, held: &mut [Held]) -> Option<()> {
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).ok()? {
         let entry = entry.ok()?;
         let Ok(meta) = fs::metadata(entry.path()) else {

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::calls::{Call, Named, WRITING, X32, decode};
 use crate::callers::{Caller, Callers, Failed, read_bytes};
+use crate::calls::{Call, Named, WRITING, X32, decode};
 use crate::marks::{Gap, Mark, Operation, Record};
 use crate::place::{Places, kind};
 use crate::processes::{Notification, Shared};
@@ -129,11 +129,7 @@ impl Witness {
         }
     }
 
-    fn attempt(
-        &mut self,
-        listener: BorrowedFd<'_>,
-        call: &Notification,
-    ) -> Result<(), Unmarked> {
+    fn attempt(&mut self, listener: BorrowedFd<'_>, call: &Notification) -> Result<(), Unmarked> {
         let decoded = decode(call.architecture, call.number, &call.arguments);
         match decoded {
             Call::View => {
@@ -159,11 +155,13 @@ impl Witness {
         if call.thread == 0 {
             return Err(Unmarked::Missing(Gap::Unreadable));
         }
+        self.places.note_moves(self.shared.moves.load(SeqCst));
         let mut caller = self.callers.take(call.thread)?;
         let marks = self.marks(&mut caller, &decoded)?;
         // What was read may be another thread's if the caller does not wait.
         if !marks.is_empty() && sys::is_waiting(listener, call.id) {
-            for process in self.callers.unrecorded(&mut caller) {
+            let (target, holders) = self.shared.processes();
+            for process in self.callers.unrecorded(&mut caller, target, holders) {
                 self.record(&Record::Process(process));
             }
             self.write(&caller, marks);
@@ -180,10 +178,10 @@ impl Witness {
         };
         let (realtime, boottime) = (now(ClockId::Realtime), now(ClockId::Boottime));
         for (operation, place) in marks {
-            let moves = matches!(operation, Operation::RenamedFrom | Operation::Exchanged);
             let is_directory = { place.object }.is_some_and(|it| kind(it.mode) == libc::S_IFDIR);
-            if moves && is_directory {
-                self.places.suspend();
+            if is_directory {
+                // It is renamed or removed: the paths below it will differ.
+                self.shared.moves.fetch_add(1, SeqCst);
             }
             self.record(&Record::Mark(Mark {
                 realtime,
@@ -258,10 +256,7 @@ impl Witness {
                 let may_be_empty = flags & libc::AT_EMPTY_PATH != 0;
                 let from = self.resolve(caller, from, wants, may_be_empty)?;
                 let to = self.resolve(caller, to, Wants::Name, false)?;
-                Ok(pair(
-                    (Operation::LinkedFrom, from),
-                    (Operation::Linked, to),
-                ))
+                Ok(pair((Operation::LinkedFrom, from), (Operation::Linked, to)))
             }
             Call::Handle | Call::IoUring | Call::View | Call::Unknown => Ok(Vec::new()),
         }

@@ -249,8 +249,8 @@ fn another_view_of_the_file_system_gives_the_same_files() {
     let records = place.ended();
     assert_eq!(gaps(&records), []);
     let found = short(&records);
-    let (inside, rest): (Vec<_>, Vec<_>) = { found.into_iter() }
-        .partition(|one| one.1.starts_with(&place.root));
+    let (inside, rest): (Vec<_>, Vec<_>) =
+        { found.into_iter() }.partition(|one| one.1.starts_with(&place.root));
     let files = inside.iter().filter(|one| one.1.ends_with("a/b/f"));
     assert_eq!(files.count(), 5, "{inside:#?}");
     // What lies in a mount that only the tree has is told by identity alone.

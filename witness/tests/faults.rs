@@ -61,7 +61,9 @@ impl Load {
         };
         wait_for("the first mark", || {
             load.read();
-            load.records.iter().any(|one| matches!(one, Record::Mark(_)))
+            load.records
+                .iter()
+                .any(|one| matches!(one, Record::Mark(_)))
         });
         load
     }
@@ -134,7 +136,10 @@ impl Load {
         });
         let gaps: Vec<_> = gaps.collect();
         let calls: u64 = gaps.iter().map(|gap| gap.1).sum();
-        assert!(missing as u64 <= calls, "{missing} calls without a mark, {gaps:?}");
+        assert!(
+            missing as u64 <= calls,
+            "{missing} calls without a mark, {gaps:?}"
+        );
         drop(self.place);
         gaps.into_iter().map(|gap| gap.0).collect()
     }
@@ -169,12 +174,16 @@ fn kills(which: impl Fn(u32) -> usize, most: u32) -> Vec<Gap> {
 #[test]
 fn the_answering_holder_is_killed() {
     let gaps = kills(|_| 0, 40);
-    assert!(gaps.iter().all(|gap| *gap == Gap::Unanswered), "{gaps:?}");
+    let is_known = |gap: &Gap| matches!(gap, Gap::Unanswered | Gap::Late);
+    assert!(gaps.iter().all(is_known), "{gaps:?}");
 }
 
 #[test]
 fn the_watching_holder_is_killed() {
-    assert_eq!(kills(|_| 1, 40), []);
+    let mut gaps = kills(|_| 1, 40);
+    // A disk that needs 250 ms makes such a gap.
+    gaps.retain(|gap| *gap != Gap::Late);
+    assert_eq!(gaps, []);
 }
 
 #[test]
@@ -226,7 +235,9 @@ fn the_watching_holder_is_stopped() {
     load.more();
     send(standby, Signal::CONT);
     load.more();
-    assert_eq!(load.finish(), []);
+    let mut gaps = load.finish();
+    gaps.retain(|gap| *gap != Gap::Late);
+    assert_eq!(gaps, []);
 }
 
 #[test]

@@ -73,9 +73,17 @@ fn streams_arguments_and_surroundings_are_untouched() {
     let words = ["sh", "-c", script, "sh", "a b", "", "*"];
     let run = |mut command: Command| {
         command.env("V", "value").current_dir(&place.root);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(b"input\0\xff").unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(b"input\0\xff")
+            .unwrap();
         child.wait_with_output().unwrap()
     };
     let mut plain = Command::new(words[0]);
@@ -244,7 +252,15 @@ fn children_outlive_the_command_and_are_witnessed() {
 fn a_nested_witness_runs_the_command_unwitnessed() {
     let (place, inner) = (Place::new(), Place::new());
     let ring = inner.ring.to_str().unwrap();
-    let words = [WITNESS, "--ring", ring, "--", "sh", "-c", "echo > file; exit 5"];
+    let words = [
+        WITNESS,
+        "--ring",
+        ring,
+        "--",
+        "sh",
+        "-c",
+        "echo > file; exit 5",
+    ];
     let output = place.witness(words).output().unwrap();
     assert_eq!(output.status.code(), Some(5));
     let text = String::from_utf8_lossy(&output.stderr);
@@ -264,7 +280,10 @@ fn a_ring_that_cannot_be_used_is_no_reason_to_fail() {
     assert_eq!(output.status.code(), Some(6));
     assert!(String::from_utf8_lossy(&output.stderr).contains("ring"));
     // Another tree writes it.
-    let mut child = start(&place, "echo > ready; while [ ! -e go ]; do sleep 0.01; done");
+    let mut child = start(
+        &place,
+        "echo > ready; while [ ! -e go ]; do sleep 0.01; done",
+    );
     wait_for("the first", || place.root.join("ready").exists());
     let output = place.shell("exit 8");
     assert_eq!(output.status.code(), Some(8));
@@ -299,7 +318,10 @@ fn a_lack_of_processes_is_no_reason_to_fail() {
         let output = Command::new("bash").args(["-c", &script]).output().unwrap();
         assert_eq!(output.status.code(), Some(7), "{most} {output:?}");
         wait_for("the ring's end", || {
-            !touchmark_witness::Reader::open(&place.ring).unwrap().runs().unwrap()
+            !touchmark_witness::Reader::open(&place.ring)
+                .unwrap()
+                .runs()
+                .unwrap()
         });
     }
 }
@@ -326,7 +348,13 @@ fn an_ordinary_user_is_witnessed() {
         unshare -Urm sh -c 'echo > user; mount -t tmpfs none /mnt; echo > mounted'";
     let output = Command::new("setpriv")
         .args(["--reuid", "54321", "--clear-groups"])
-        .args([&own, Path::new("--ring"), &place.ring, Path::new("--root"), &place.root])
+        .args([
+            &own,
+            Path::new("--ring"),
+            &place.ring,
+            Path::new("--root"),
+            &place.root,
+        ])
         .args(["--", "sh", "-c", script])
         .current_dir(&place.root)
         .output()
@@ -335,9 +363,7 @@ fn an_ordinary_user_is_witnessed() {
     assert_eq!(output.stdout, b"NoNewPrivs:\t1\n");
     let records = place.ended();
     assert_eq!(gaps(&records), []);
-    let expected = ["plain", "user", "mounted"].map(|name| {
-        (Created, place.root.join(name), false)
-    });
+    let expected = ["plain", "user", "mounted"].map(|name| (Created, place.root.join(name), false));
     assert_eq!(short(&records), expected);
 }
 
@@ -441,5 +467,7 @@ while not os.path.exists('go'): time.sleep(0.01)
     assert_eq!(found[3..], [Held::No, Held::No]);
     std::fs::write(place.root.join("go"), "").unwrap();
     assert!(child.wait().unwrap().success());
-    wait_for("the tree's end", || holders(&ancestors, &files) == [Held::No; 5]);
+    wait_for("the tree's end", || {
+        holders(&ancestors, &files) == [Held::No; 5]
+    });
 }

@@ -393,10 +393,10 @@ impl Holder {
     /// the command.
     fn launcher_ended(&mut self) {
         self.launcher = None;
-        if self.shared.status().is_none() {
-            if let Some(target) = &self.target {
-                let _ended = pidfd_send_signal(target, Signal::KILL);
-            }
+        if self.shared.status().is_none()
+            && let Some(target) = &self.target
+        {
+            let _ended = pidfd_send_signal(target, Signal::KILL);
         }
     }
 
@@ -448,7 +448,6 @@ impl Holder {
         sys::exit(0)
     }
 }
-
 
 /// Returns [`TICK`] as the system takes it.
 fn tick() -> Timespec {

@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) lanes: [Lane; 2],
     /// Not 0 after the tree may have another root directory or other mounts.
     pub(crate) views_differ: AtomicU32,
+    /// How many directories the tree has renamed or removed.
+    pub(crate) moves: AtomicU64,
     /// Not 0 after a call of an unknown architecture was recorded.
     pub(crate) unknown_architecture: AtomicU32,
     /// The two processes that hold the listener.
@@ -119,6 +121,12 @@ pub(crate) struct Notification {
 }
 
 impl Shared {
+    /// Returns the target and the holders.
+    pub(crate) fn processes(&self) -> (u32, [u32; 2]) {
+        let holders = [0, 1].map(|slot: usize| self.slots[slot].pid.load(SeqCst));
+        (self.target.load(SeqCst), holders)
+    }
+
     /// Returns how the target ended, as `waitpid` tells it.
     fn status(&self) -> Option<i32> {
         let status = self.status.load(SeqCst);

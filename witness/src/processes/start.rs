@@ -180,7 +180,7 @@ fn hold(parts: Parts<'_>, slot: usize, peer: Peer, socket: OwnedFd) -> ! {
     let target = shared.target.load(SeqCst);
     let target = Pid::from_raw(target as i32);
     let target = target.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    let limit = sys::raise_descriptors(DESCRIPTORS);
+    let limit = sys::raise_limits(DESCRIPTORS);
     let callers = limit.saturating_sub(OTHERS).max(8) as usize;
     let witness = Witness::new(shared, slot, parts.ring, parts.roots, callers);
     let holder = Holder {
@@ -228,19 +228,19 @@ fn started(shared: &Shared) -> u64 {
 fn receive(socket: &OwnedFd) -> (Option<OwnedFd>, Option<Refusal>) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut data = [0; 2];
+    let mut data = [0; 1];
     loop {
         let mut parts = [std::io::IoSliceMut::new(&mut data)];
         let flags = RecvFlags::CMSG_CLOEXEC;
         match recvmsg(socket, &mut parts, &mut control, flags) {
-            Ok(message) if message.bytes == 2 => break,
+            Ok(message) if message.bytes == 1 => break,
             Err(Errno::INTR) => {}
             // The target has exited.
             _ => return (None, Some(Refusal::NoHolders)),
         }
     }
-    if data[0] == b'r' {
-        return (None, Refusal::from_number(data[1]));
+    if data[0] != 0 {
+        return (None, Refusal::from_number(data[0]));
     }
     let listener = control.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),

@@ -27,9 +27,8 @@ pub(super) fn run(
     holders: [OwnedFd; 2],
 ) -> ! {
     match install() {
-        Ok((listener, is_killable)) => {
-            let flags = [u8::from(is_killable)];
-            let given = { holders.iter() }.filter(|holder| give(holder.as_fd(), &listener, &flags));
+        Ok(listener) => {
+            let given = { holders.iter() }.filter(|holder| give(holder.as_fd(), &listener));
             let given: Vec<_> = given.collect();
             // A holder that is gone has no answer; the other one replaces it.
             for holder in given {
@@ -40,7 +39,7 @@ pub(super) fn run(
         Err(why) => {
             say(launch, why);
             for holder in &holders {
-                let _gone = rustix::io::write(holder, &[b'r', why as u8]);
+                let _gone = rustix::io::write(holder, &[why as u8]);
             }
         }
     }
@@ -50,26 +49,26 @@ pub(super) fn run(
     sys::exit(status)
 }
 
-/// Sends the listener to a holder.
-fn give(holder: BorrowedFd<'_>, listener: &OwnedFd, flags: &[u8; 1]) -> bool {
+/// Sends the listener to a holder, with 0 in place of a refusal's number.
+fn give(holder: BorrowedFd<'_>, listener: &OwnedFd) -> bool {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     let descriptors = [listener.as_fd()];
     let message = SendAncillaryMessage::ScmRights(&descriptors);
-    let data = [IoSlice::new(b"l"), IoSlice::new(flags)];
+    let data = [IoSlice::new(&[0])];
     control.push(message) && sendmsg(holder, &data, &mut control, SendFlags::NOSIGNAL).is_ok()
 }
 
-/// Puts the filter on this process. Returns its listener, and whether callers
-/// wait so that only a fatal signal interrupts them.
-fn install() -> Result<(OwnedFd, bool), Refusal> {
+/// Puts the filter on this process. Returns its listener. Where the kernel can,
+/// only a fatal signal interrupts a caller that waits for its answer.
+fn install() -> Result<OwnedFd, Refusal> {
     let mut program = crate::filter::program().ok_or(Refusal::Unsupported)?;
     let killable = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     let mut flags = killable;
     let mut has_given_up = false;
     loop {
         let error = match sys::install(&mut program, flags) {
-            Ok(listener) => return Ok((listener, flags & killable != 0)),
+            Ok(listener) => return Ok(listener),
             Err(error) => error,
         };
         match error.raw_os_error() {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkfifoat};
 
 use super::{
-    CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, bell, capacity, checksum, left, lost_at,
-    payload_at, place, reader_at, taken,
+    CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, bell, capacity, checksum, left,
+    lost_at, payload_at, place, reader_at, taken,
 };
 use crate::marks::Record;
 

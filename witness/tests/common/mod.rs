@@ -96,7 +96,10 @@ impl Place {
 pub fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < Duration::from_secs(30), "waited for {what}");
+        assert!(
+            since.elapsed() < Duration::from_secs(30),
+            "waited for {what}"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
