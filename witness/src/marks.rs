@@ -193,7 +193,8 @@ pub struct Mark {
     pub path: Vec<u8>,
     /// The name in the directory; empty for a file that has none.
     pub name: Vec<u8>,
-    /// What has the name before the call; `None` if nothing has.
+    /// What has the name before the call; `None` if nothing has, or if the call
+    /// fails unless nothing has (`O_EXCL`).
     pub object: Option<Identity>,
 }
 

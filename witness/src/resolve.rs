@@ -94,6 +94,8 @@ pub(crate) struct Request<'p> {
     pub(crate) wants: Wants,
     /// The directory is the root (`RESOLVE_IN_ROOT`).
     pub(crate) in_root: bool,
+    /// The call only succeeds if nothing has the name.
+    pub(crate) is_new: bool,
     /// Whether the caller's root or mounts may differ from this process's.
     pub(crate) may_differ: bool,
 }
@@ -321,10 +323,13 @@ impl Request<'_> {
         }
         let place = places.find(directory.as_fd(), &stat, self.other_view());
         let is_inside = place != Where::Outside;
-        let object = match look(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(object) => Some(identity(&object)),
-            Err(Errno::NOENT) => None,
-            Err(error) => return Err(error.into()),
+        let object = match self.is_new {
+            true => None,
+            false => match look(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(object) => Some(identity(&object)),
+                Err(Errno::NOENT) => None,
+                Err(error) => return Err(error.into()),
+            },
         };
         let is_link = object.is_some_and(|object| kind(object.mode) == libc::S_IFLNK);
         if is_link && self.wants == Wants::File {

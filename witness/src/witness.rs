@@ -1,5 +1,6 @@
 //! From a notification to records in the ring.
 
+use std::cell::Cell;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -21,6 +22,9 @@ const IN_ROOT: u64 = 0x10;
 /// `RENAME_EXCHANGE` of `renameat2`.
 const EXCHANGE: u32 = 2;
 
+/// After how many records the reader is told even if more calls wait.
+const BATCH: u32 = 64;
+
 /// What one of the two processes needs to make marks.
 #[derive(Debug)]
 pub(crate) struct Witness {
@@ -30,6 +34,8 @@ pub(crate) struct Witness {
     ring: Ring,
     callers: Callers,
     places: Places,
+    /// How many records the reader is not told about.
+    unannounced: Cell<u32>,
 }
 
 /// What became of a call whose marks could not be made.
@@ -66,6 +72,7 @@ impl Witness {
             ring,
             callers: Callers::new(callers),
             places: Places::new(roots),
+            unannounced: Cell::new(0),
         }
     }
 
@@ -91,6 +98,21 @@ impl Witness {
         let seq = self.shared.seq.fetch_add(1, SeqCst);
         let lane = &self.shared.lanes[self.lane];
         self.ring.append(self.lane, lane, seq, record);
+        self.unannounced.set(self.unannounced.get() + 1);
+        if self.unannounced.get() >= BATCH {
+            self.announce();
+        }
+    }
+
+    /// Returns whether the reader is not told yet about some records.
+    pub(crate) fn has_news(&self) -> bool {
+        self.unannounced.get() > 0
+    }
+
+    /// Tells the reader.
+    pub(crate) fn announce(&self) {
+        self.unannounced.set(0);
+        self.ring.announce(self.lane, &self.shared.lanes[self.lane]);
     }
 
     /// Records that a call has no mark.
@@ -283,7 +305,11 @@ impl Witness {
         };
         let in_root = resolve & IN_ROOT != 0;
         let text = self.callers.read_text(caller, path.text)?;
-        let place = self.find(caller, path.directory, &text, wants, in_root)?;
+        let mut request = self.request(caller, path.directory, &text, wants);
+        request.in_root = in_root;
+        // The call fails if there is anything.
+        request.is_new = has(libc::O_CREAT | libc::O_EXCL);
+        let place = answer(request.resolve(&mut self.places), caller)?;
         let Some(place) = place.filter(|place| place.is_inside) else {
             return Ok(Vec::new());
         };
@@ -301,6 +327,7 @@ impl Witness {
         Ok(vec![(operation, place)])
     }
 
+    /// Resolves a path; `None` if the call will fail.
     fn resolve(
         &mut self,
         caller: &mut Caller,
@@ -313,7 +340,8 @@ impl Witness {
             let request = self.request(caller, path.directory, &text, wants);
             return answer(request.descriptor(&mut self.places), caller);
         }
-        self.find(caller, path.directory, &text, wants, false)
+        let request = self.request(caller, path.directory, &text, wants);
+        answer(request.resolve(&mut self.places), caller)
     }
 
     fn request<'p>(
@@ -329,26 +357,13 @@ impl Witness {
             path,
             wants,
             in_root: false,
+            is_new: false,
             may_differ: self.shared.views_differ.load(Relaxed) != 0,
         }
     }
-
-    /// Resolves a path; `None` if the call will fail.
-    fn find(
-        &mut self,
-        caller: &Caller,
-        directory: i32,
-        path: &[u8],
-        wants: Wants,
-        in_root: bool,
-    ) -> Result<Option<Place>, Unmarked> {
-        let request = self.request(caller, directory, path, wants);
-        let request = Request { in_root, ..request };
-        answer(request.resolve(&mut self.places), caller)
-    }
 }
 
-/// Says what a failure means for a mark.
+/// Says what a failure means for a mark; `None` if the call will fail.
 fn answer(found: Result<Place, Unresolved>, caller: &Caller) -> Result<Option<Place>, Unmarked> {
     match found {
         Ok(place) => Ok(Some(place)),

@@ -116,7 +116,7 @@ fn make_and_tar_write_with_marks() {
         return;
     }
     compare(
-        "printf 'all: a b c\\n%%: src\\n\\tcp $< $@\\n' > Makefile; echo s > src; make -s -j4
+        "printf 'all: a b c\\na b c: src\\n\\tcp $< $@\\n' > Makefile; echo s > src; make -s -j4
         tar cf t.tar a b c; mkdir out; tar xf t.tar -C out; tar tf t.tar; make -s no; ",
     );
 }

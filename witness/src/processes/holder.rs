@@ -21,6 +21,9 @@ use crate::proc_stat::stat;
 use crate::sys::{self, Forked};
 use crate::witness::Witness;
 
+/// How long the ring's reader waits for news while calls come one by one.
+const NEWS: Duration = Duration::from_millis(1);
+
 /// How often the watching holder looks while there is work.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -158,6 +161,7 @@ impl Holder {
     /// all but calls.
     fn wait(&mut self, calls: bool, limit: Option<Duration>) -> Ready {
         let limit = match (self.peer.is_none() && self.listener.is_some(), limit) {
+            _ if self.witness.has_news() => Some(limit.unwrap_or(NEWS).min(NEWS)),
             // To start another one was impossible: try again.
             (true, None) => Some(TICK),
             (_, limit) => limit,
@@ -182,6 +186,9 @@ impl Holder {
             waits.push(PollFd::new(it, PollFlags::IN));
         }
         if !poll(&mut waits, limit.as_ref()).is_ok_and(|ready| ready > 0) {
+            if self.witness.has_news() {
+                self.witness.announce();
+            }
             return Ready::default();
         }
         let events: Vec<PollFlags> = waits.iter().map(PollFd::revents).collect();
@@ -435,6 +442,7 @@ impl Holder {
         if self.shared.finished.swap(1, SeqCst) == 0 {
             self.witness.record(&Record::Ended);
         }
+        self.witness.announce();
         if let Some(peer) = &self.peer {
             // It may wait for a call that never comes.
             let _gone = pidfd_send_signal(&peer.fd, Signal::ALARM);

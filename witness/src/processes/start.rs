@@ -259,6 +259,7 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
 fn record_first(shared: &Shared, ring: &Ring, record: &Record) {
     let seq = shared.seq.fetch_add(1, SeqCst);
     ring.append(GUARDIAN, &shared.lanes[GUARDIAN], seq, record);
+    ring.announce(GUARDIAN, &shared.lanes[GUARDIAN]);
 }
 
 /// Records the files below a root that the command can write by a descriptor

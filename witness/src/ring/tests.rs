@@ -78,10 +78,34 @@ fn overflow_is_a_gap_and_the_writer_continues() {
     };
     assert_eq!(read + lost, 2000);
     assert!(read > 100 && lost > 100);
-    // This one is lost as well: it tells the writer of the new tail.
-    ring.append(0, &lane, 2000, &mark("lost"));
-    ring.append(0, &lane, 2001, &mark("kept"));
-    assert_eq!(reader.next().unwrap(), Some((2001, mark("kept"))));
+    // The reader has made room.
+    ring.append(0, &lane, 2000, &mark("kept"));
+    assert_eq!(reader.next().unwrap(), Some((2000, mark("kept"))));
+}
+
+#[test]
+fn a_reader_that_waits_is_woken() {
+    let (_directory, path, ring) = ring();
+    let lane = Lane::default();
+    let mut reader = Reader::open(&path).unwrap();
+    let is_rung = |reader: &Reader| {
+        let bell = reader.bell().unwrap();
+        let mut waits = [rustix::event::PollFd::new(
+            &bell,
+            rustix::event::PollFlags::IN,
+        )];
+        let now = rustix::event::Timespec::default();
+        rustix::event::poll(&mut waits, Some(&now)).unwrap() == 1
+    };
+    ring.append(0, &lane, 0, &mark("one"));
+    ring.announce(0, &lane);
+    assert!(!is_rung(&reader));
+    reader.waits(true).unwrap();
+    ring.append(0, &lane, 1, &mark("two"));
+    ring.announce(0, &lane);
+    assert!(is_rung(&reader));
+    reader.waits(false).unwrap();
+    assert!(!is_rung(&reader));
 }
 
 #[test]

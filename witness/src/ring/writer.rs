@@ -104,19 +104,28 @@ impl Ring {
     }
 
     /// Appends a record. Never blocks; what does not fit is counted as lost.
+    /// [`Ring::announce`] must follow soon.
     pub(crate) fn append(&self, lane: usize, state: &Lane, seq: u64, record: &Record) {
         let mut bytes = vec![0; FRAME as usize];
         record.encode(seq, &mut bytes);
+        if self.put(lane, state, &mut bytes).is_some() {
+            return;
+        }
+        // The reader may have made room.
+        self.announce(lane, state);
         if self.put(lane, state, &mut bytes).is_none() {
             let lost = state.lost.fetch_add(1, Relaxed) + 1;
             let _counted = self.file.write_all_at(&lost.to_le_bytes(), lost_at(lane));
         }
+    }
+
+    /// Wakes the reader if it waits, and notes how far it has read.
+    pub(crate) fn announce(&self, lane: usize, state: &Lane) {
         let mut flags = [0; 16];
         if self.file.read_exact_at(&mut flags, reader_at(lane)).is_ok() {
             let [tail, waiting] = [0, 8].map(|at| flags[at..].first_chunk().copied());
-            state
-                .tail
-                .store(u64::from_le_bytes(tail.unwrap_or_default()), Relaxed);
+            let tail = u64::from_le_bytes(tail.unwrap_or_default());
+            state.tail.store(tail, Relaxed);
             if waiting != Some([0; 8]) {
                 self.ring();
             }
