@@ -20,6 +20,10 @@ const COMMAND_LINE: usize = 4096;
 /// How many bytes of a path are read at first.
 const FIRST: usize = 256;
 
+/// The most processes that are remembered as recorded. One that is forgotten is
+/// recorded again.
+const RECORDED: usize = 2048;
+
 /// The most ancestors of a process that are looked at.
 const DEPTH: usize = 64;
 
@@ -71,7 +75,8 @@ impl From<Errno> for Failed {
 #[derive(Debug)]
 pub(crate) struct Callers {
     known: HashMap<u32, Caller>,
-    recorded: HashMap<u32, (Process, Instant)>,
+    /// What each recorded process was like, as a hash, and when.
+    recorded: HashMap<u32, (u64, Instant)>,
     /// The most entries of `known`, which has a descriptor for each.
     most: usize,
 }
@@ -160,7 +165,7 @@ impl Callers {
             return Vec::new();
         }
         caller.is_recorded = true;
-        if self.recorded.len() > 8192 {
+        if self.recorded.len() >= RECORDED {
             self.recorded.clear();
         }
         let now = Instant::now();
@@ -170,7 +175,7 @@ impl Callers {
             if pid <= 1 || holders.contains(&pid) {
                 break;
             }
-            let fresh = |(_, seen): &(Process, Instant)| {
+            let fresh = |(_, seen): &(u64, Instant)| {
                 depth > 0 && now.duration_since(*seen) < Duration::from_millis(100)
             };
             if self.recorded.get(&pid).is_some_and(fresh) {
@@ -178,10 +183,11 @@ impl Callers {
             }
             let Some(process) = describe(pid) else { break };
             let parent = process.parent;
-            if { self.recorded.get(&pid) }.is_none_or(|(known, _)| *known != process) {
-                found.push(process.clone());
+            let hash = hash(&process);
+            if { self.recorded.get(&pid) }.is_none_or(|(known, _)| *known != hash) {
+                found.push(process);
             }
-            self.recorded.insert(pid, (process, now));
+            self.recorded.insert(pid, (hash, now));
             if pid == target {
                 break;
             }
@@ -190,6 +196,15 @@ impl Callers {
         found.reverse();
         found
     }
+}
+
+/// Returns a number that differs if the process does.
+fn hash(process: &Process) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    (process.process, process.parent).hash(&mut hasher);
+    (&process.program, &process.command_line).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Looks a thread up by its number.

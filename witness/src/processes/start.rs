@@ -29,7 +29,7 @@ use crate::witness::Witness;
 
 /// The most descriptors that a holder uses, and how many of them are not for
 /// callers.
-const DESCRIPTORS: u64 = 1024;
+const DESCRIPTORS: u64 = 512;
 const OTHERS: u64 = 64;
 
 /// The supervisor's slot and lane, and the guardian's.
