@@ -344,7 +344,7 @@ fn an_ordinary_user_is_witnessed() {
     std::fs::create_dir(place.root.join("closed")).unwrap();
     std::fs::set_permissions(place.root.join("closed"), everyone(0o700)).unwrap();
     let script = "echo > plain; grep NoNewPrivs /proc/self/status
-        echo > closed/no; echo > /root/no
+        echo > closed/no; echo > closed/far/no
         unshare -Urm sh -c 'echo > user; mount -t tmpfs none /mnt; echo > mounted'";
     let output = Command::new("setpriv")
         .args(["--reuid", "54321", "--clear-groups"])
