@@ -90,12 +90,12 @@ mod tests {
             21 20 8:1 /data /srv\\040x rw - ext4 a rw\n\
             22 20 0:5 / /proc rw - proc p rw\n";
         let theirs = b"90 80 8:1 / / rw - ext4 a rw\n\
-            91 90 8:1 /data/work /mnt rw - ext4 a rw\n\
+            91 90 8:1 /data/files /mnt rw - ext4 a rw\n\
             92 90 0:9 / /tmp rw - tmpfs t rw\n";
         let find = |mount, path: &str| translate(theirs, own, mount, Path::new(path));
-        let paths = ["/data/work/a", "/srv x/work/a"].map(PathBuf::from);
+        let paths = ["/data/files/a", "/srv x/files/a"].map(PathBuf::from);
         assert_eq!(find(91, "/mnt/a"), paths);
-        let paths = ["/data/work", "/srv x/work"].map(PathBuf::from);
+        let paths = ["/data/files", "/srv x/files"].map(PathBuf::from);
         assert_eq!(find(91, "/mnt"), paths);
         assert_eq!(find(90, "/a"), [PathBuf::from("/a")]);
         assert!(find(92, "/tmp/a").is_empty());

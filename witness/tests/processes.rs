@@ -471,3 +471,25 @@ while not os.path.exists('go'): time.sleep(0.01)
         holders(&ancestors, &files) == [Held::No; 5]
     });
 }
+
+#[test]
+fn few_descriptors_are_enough() {
+    let place = Place::new();
+    // There are more processes at a time than the supervisor has descriptors.
+    let script = "i=0; while [ $i -lt 60 ]; do (echo > a$i; sleep 0.1; echo > b$i) & i=$((i + 1));
+        done; wait";
+    let words = [WITNESS, "--ring"].map(str::to_owned);
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", "ulimit -n 40; exec \"$@\"", "bash"])
+        .args(words);
+    command.arg(&place.ring).arg("--root").arg(&place.root);
+    command
+        .args(["--", "bash", "-c", script])
+        .current_dir(&place.root);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let records = place.ended();
+    assert_eq!(gaps(&records), []);
+    assert_eq!(short(&records).len(), 120);
+}
