@@ -58,6 +58,8 @@ pub(crate) struct Caller {
 pub(crate) enum Failed {
     /// It is another thread by now, or has exited.
     Gone,
+    /// There is nothing at this address: the call fails.
+    Absent,
     /// The system refuses it.
     Refused,
 }
@@ -142,7 +144,7 @@ impl Callers {
                 return Ok(text);
             }
             if text.len() >= PATH {
-                return Err(Failed::Gone);
+                return Err(Failed::Absent);
             }
             let from = at.wrapping_add(text.len() as u64);
             let length = (4096 - (from % 4096) as usize).min(PATH);
@@ -303,17 +305,15 @@ pub(crate) fn read_bytes(caller: &Caller, at: u64, into: &mut [u8]) -> Result<us
         Ok(got) if got > 0 => return Ok(got),
         Ok(_) => {}
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Err(Failed::Gone),
-        // No such address: the call fails with the same error.
-        Err(error) if error.raw_os_error() == Some(libc::EFAULT) => return Err(Failed::Gone),
+        Err(error) if error.raw_os_error() == Some(libc::EFAULT) => return Err(Failed::Absent),
         Err(_) => {}
     }
     // A filter of the machine may refuse the call, and not this file.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let memory = openat(&caller.directory, "mem", flags, Mode::empty())?;
     match rustix::io::pread(&memory, into, at) {
-        Ok(0) => Err(Failed::Gone),
+        Ok(0) | Err(Errno::IO) => Err(Failed::Absent),
         Ok(got) => Ok(got),
-        Err(Errno::IO) => Err(Failed::Gone),
         Err(error) => Err(error.into()),
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Witness {
 /// What became of a call whose marks could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unmarked {
+    /// The call fails: no mark is missing.
+    Nothing,
     /// The thread's number is another one's: look again.
     Again,
     /// A mark is missing.
@@ -51,6 +53,7 @@ impl From<Failed> for Unmarked {
     fn from(failed: Failed) -> Self {
         match failed {
             Failed::Gone => Self::Again,
+            Failed::Absent => Self::Nothing,
             Failed::Refused => Self::Missing(Gap::Unreadable),
         }
     }
@@ -130,7 +133,7 @@ impl Witness {
         let why = loop {
             tries += 1;
             match self.attempt(listener, call) {
-                Ok(()) => return,
+                Ok(()) | Err(Unmarked::Nothing) => return,
                 Err(Unmarked::Missing(why)) => {
                     if tries == 1 {
                         // A lack of descriptors, perhaps.

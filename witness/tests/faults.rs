@@ -271,3 +271,41 @@ fn holders_are_killed_and_stopped_at_random() {
     }
     load.finish();
 }
+
+/// Starts a command that waits for a file and exits with 5.
+fn wait_for_go(place: &Place) -> Child {
+    let script = "echo > ready; while [ ! -e go ]; do sleep 0.01; done; exit 5";
+    let child = place.witness(["sh", "-c", script]).spawn().unwrap();
+    wait_for("the command", || place.root.join("ready").exists());
+    child
+}
+
+#[test]
+fn a_stopped_holder_does_not_keep_the_status() {
+    for which in 0..2 {
+        let place = Place::new();
+        let mut child = wait_for_go(&place);
+        let holder = place.holders().unwrap()[which];
+        send(holder, Signal::STOP);
+        std::fs::write(place.root.join("go"), "").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(5), "{which}");
+        send(holder, Signal::CONT);
+        place.ended();
+    }
+}
+
+#[test]
+fn the_launcher_has_the_status_without_holders() {
+    for which in 0..2 {
+        let place = Place::new();
+        let mut child = wait_for_go(&place);
+        let holders = place.holders().unwrap();
+        for holder in holders {
+            send(holder, Signal::STOP);
+        }
+        send(holders[which], Signal::KILL);
+        send(holders[1 - which], Signal::KILL);
+        std::fs::write(place.root.join("go"), "").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(5), "{which}");
+    }
+}
