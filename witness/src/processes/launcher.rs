@@ -73,7 +73,7 @@ pub(super) fn wait(shared: &Shared, reports: OwnedFd, mask: &sys::Mask) -> Optio
 }
 
 /// How long the launcher waits for the guardian after the target.
-const LINGER: Duration = Duration::from_millis(10);
+const LINGER: Duration = Duration::from_millis(4);
 
 /// What the launcher knows.
 struct Launcher<'s> {
