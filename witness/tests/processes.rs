@@ -368,6 +368,43 @@ fn an_ordinary_user_is_witnessed() {
 }
 
 #[test]
+fn a_process_that_cannot_be_read_is_a_gap_and_no_failure() {
+    if !is_root() || !has("setpriv") || !has("gcc") {
+        return;
+    }
+    let place = Place::new();
+    let everyone = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(place.directory.path(), everyone(0o777)).unwrap();
+    std::fs::set_permissions(&place.root, everyone(0o777)).unwrap();
+    let inside = |name: &str| place.directory.path().join(name);
+    for file in ["ring", "ring.bell"] {
+        std::os::unix::fs::chown(inside(file), Some(54321), None).unwrap();
+    }
+    std::fs::copy(WITNESS, inside("witness")).unwrap();
+    let source = "#include <fcntl.h>\n#include <sys/prctl.h>\n\
+        int main(void) { prctl(PR_SET_DUMPABLE, 0);\n\
+        return open(\"file\", O_WRONLY | O_CREAT, 0600) < 0; }";
+    std::fs::write(inside("hidden.c"), source).unwrap();
+    let built = Command::new("gcc")
+        .args([Path::new("-o"), &inside("hidden"), &inside("hidden.c")])
+        .status();
+    assert!(built.unwrap().success());
+    let output = Command::new("setpriv")
+        .args(["--reuid", "54321", "--clear-groups"])
+        .args([&inside("witness"), Path::new("--ring"), &place.ring])
+        .args([Path::new("--root"), &place.root, Path::new("--")])
+        .arg(inside("hidden"))
+        .current_dir(&place.root)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(place.root.join("file").exists());
+    let records = place.ended();
+    assert_eq!(gaps(&records), [Gap::Unreadable]);
+    assert_eq!(marks(&records).len(), 0);
+}
+
+#[test]
 fn a_full_ring_is_a_gap_and_no_failure() {
     let place = Place::with(0);
     let script = "i=0; while [ $i -lt 3000 ]; do echo > file; i=$((i + 1)); done";
