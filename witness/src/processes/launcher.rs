@@ -34,13 +34,30 @@ const FORWARDED: [i32; 12] = [
 /// How long a holder has to tell how the target ended.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Waits until the target has ended, and returns the status to exit with.
-/// `None` if the target was never started.
-pub(super) fn wait(shared: &Shared, reports: OwnedFd, mask: &sys::Mask) -> Option<u8> {
+/// Returns the signals that the launcher reads instead of being interrupted.
+fn blocked() -> Vec<i32> {
     let mut blocked = FORWARDED.to_vec();
     blocked.push(libc::SIGCHLD);
-    let signals = sys::signal_fd(&blocked).ok()?;
-    sys::block_also(mask, &blocked);
+    blocked
+}
+
+/// Returns what the launcher reads its signals from.
+///
+/// # Errors
+/// The system's.
+pub(super) fn signals() -> std::io::Result<OwnedFd> {
+    sys::signal_fd(&blocked())
+}
+
+/// Waits until the target has ended, and returns the status to exit with.
+/// `None` if the target was never started.
+pub(super) fn wait(
+    shared: &Shared,
+    reports: OwnedFd,
+    signals: &OwnedFd,
+    mask: &sys::Mask,
+) -> Option<u8> {
+    sys::block_also(mask, &blocked());
     let mut launcher = Launcher {
         shared,
         reports: Some(reports),
@@ -50,10 +67,10 @@ pub(super) fn wait(shared: &Shared, reports: OwnedFd, mask: &sys::Mask) -> Optio
     };
     loop {
         if let Some(status) = shared.status() {
-            launcher.linger(&signals);
+            launcher.linger(signals);
             return Some(exit_status(status));
         }
-        launcher.poll(&signals);
+        launcher.poll(signals);
         // First, so that SIGCONT reaches the target before its state is read.
         for (signal, is_kernels) in received(signals.as_fd()) {
             match signal {

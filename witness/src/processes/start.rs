@@ -15,7 +15,7 @@ use rustix::net::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, setsid,
+    Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, set_child_subreaper, setsid, waitpid,
 };
 
 use super::holder::{Holder, Peer};
@@ -63,6 +63,7 @@ pub(super) fn start(
     record_inherited(shared, &ring, &roots);
     let (reports, report) = pipe_with(PipeFlags::CLOEXEC).map_err(no_holders)?;
     let launcher = pidfd_open(getpid(), PidfdFlags::empty()).map_err(no_holders)?;
+    let signals = launcher::signals().map_err(|_| Refusal::NoHolders)?;
     // What loses both holders comes back to the launcher.
     set_child_subreaper(Some(getpid())).map_err(no_holders)?;
     let mask = sys::block_all();
@@ -78,27 +79,29 @@ pub(super) fn start(
     };
     match sys::fork() {
         Ok(Forked::Child) => guardian(parts),
-        Ok(Forked::Parent(_)) => {
+        Ok(Forked::Parent(guardian)) => {
             // The report's other end must be the holders' only.
             drop(parts);
-            match launcher::wait(shared, reports, &mask) {
+            match launcher::wait(shared, reports, &signals, &mask) {
                 Some(status) => Ok(status),
-                None => Err(give_up(&mask)),
+                None => Err(give_up(&mask, Some(guardian))),
             }
         }
         Err(_) => {
             let record = Record::Refused(Refusal::NoHolders);
             record_first(shared, &parts.ring, &record);
-            Err(give_up(&parts.mask))
+            Err(give_up(&parts.mask, None))
         }
     }
 }
 
 /// Undoes what the launcher has changed, so that it can become the command.
-fn give_up(mask: &sys::Mask) -> Refusal {
+fn give_up(mask: &sys::Mask, guardian: Option<u32>) -> Refusal {
     let _unchanged = set_child_subreaper(None);
-    // They exit at once, and the command must find no children.
-    while rustix::process::wait(WaitOptions::empty()).is_ok() {}
+    if let Some(guardian) = guardian.and_then(|pid| Pid::from_raw(pid as i32)) {
+        // It exits at once, and the command must not find it as a child.
+        let _gone = waitpid(Some(guardian), WaitOptions::empty());
+    }
     sys::set_mask(mask);
     Refusal::NoHolders
 }
@@ -143,6 +146,9 @@ fn supervisor(parts: Parts<'_>, guardian: Peer, for_guardian: OwnedFd) -> ! {
     match sys::fork() {
         Ok(Forked::Child) => {
             drop(socket);
+            // Before the launcher can see that it has no holders, if it loses
+            // them now: it must not start the command again.
+            parts.shared.target.store(sys::own_pid(), SeqCst);
             let holders = [for_guardian, for_supervisor];
             target::run(parts.launch, parts.command, &parts.mask, holders)
         }
