@@ -46,6 +46,41 @@ impl Place {
         command
     }
 
+    /// Lets another user write here, with a copy of the program.
+    pub fn open_to(&self, user: u32) {
+        let everyone = || std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        for directory in [self.directory.path(), &self.root] {
+            std::fs::set_permissions(directory, everyone()).unwrap();
+        }
+        for file in ["ring", "ring.bell"] {
+            let file = self.directory.path().join(file);
+            std::os::unix::fs::chown(file, Some(user), None).unwrap();
+        }
+        let copy = self.directory.path().join("witness");
+        if std::fs::hard_link(WITNESS, &copy).is_err() {
+            std::fs::copy(WITNESS, &copy).unwrap();
+        }
+    }
+
+    /// Returns the program that is tested, or the copy for another user.
+    pub fn program(&self) -> PathBuf {
+        let copy = self.directory.path().join("witness");
+        if copy.exists() { copy } else { WITNESS.into() }
+    }
+
+    /// Returns a command that runs what its arguments say, as another user if
+    /// there is one, with this PATH and an empty home.
+    pub fn as_user(&self, user: Option<u32>, path: &str) -> Command {
+        let mut command = Command::new("env");
+        if let Some(user) = user {
+            let home = self.directory.path().join("home");
+            command.env_clear().env("PATH", path).env("HOME", home);
+            let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+            command.args(["setpriv", "--clear-groups", &user, &group]);
+        }
+        command
+    }
+
     /// Runs a shell's script below the witness.
     pub fn shell(&self, script: &str) -> Output {
         self.witness(["sh", "-c", script]).output().unwrap()
@@ -150,7 +185,7 @@ pub fn has(program: &str) -> bool {
         .status();
     let found = found.is_ok_and(|status| status.success());
     if !found {
-        eprintln!("NOT TESTED: there is no {program}");
+        not_tested(&format!("{}: there is no {program}", this_test()));
     }
     found
 }
@@ -159,9 +194,44 @@ pub fn has(program: &str) -> bool {
 pub fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        eprintln!("NOT TESTED: only root can do this");
+        not_tested(&format!("{}: only root can do this", this_test()));
     }
     is_root
+}
+
+/// Returns the test that runs in this thread.
+fn this_test() -> String {
+    let thread = std::thread::current();
+    format!("witness, {}", thread.name().unwrap_or_default())
+}
+
+/// Returns whether heavy parts are wanted, and says that something is left out
+/// if they are not. As `touchmark_tests::parts`, which this small crate does
+/// not depend on.
+pub fn heavy(what: &str) -> bool {
+    let wanted = std::env::var_os("TOUCHMARK_PARTS");
+    let wanted = wanted.is_some_and(|value| !value.is_empty() && value != "0");
+    if !wanted {
+        say(&format!("left for --parts: {what}"));
+    }
+    wanted
+}
+
+/// Says that something could not be tested here, and why.
+pub fn not_tested(what_and_why: &str) {
+    say(&format!("not tested: {what_and_why}"));
+}
+
+/// Says a line on the standard output, and where `tests/run` reads it.
+fn say(line: &str) {
+    println!("{line}");
+    let notes = std::env::var_os("TOUCHMARK_TEST_NOTES").filter(|path| !path.is_empty());
+    if let Some(notes) = notes {
+        let mut file = std::fs::OpenOptions::new();
+        let mut file = file.create(true).append(true).open(notes).unwrap();
+        // One write, so that lines stay whole.
+        std::io::Write::write_all(&mut file, format!("{line}\n").as_bytes()).unwrap();
+    }
 }
 
 const PRELUDE: &str = r#"
