@@ -67,7 +67,8 @@ pub(crate) enum Failed {
 impl From<Errno> for Failed {
     fn from(error: Errno) -> Self {
         match error {
-            Errno::NOENT | Errno::SRCH => Self::Gone,
+            // A signal of this process may interrupt it.
+            Errno::NOENT | Errno::SRCH | Errno::INTR => Self::Gone,
             _ => Self::Refused,
         }
     }

@@ -53,7 +53,7 @@ pub(crate) struct Place {
 pub(crate) enum Unresolved {
     /// The path does not exist: the call fails.
     Absent,
-    /// The caller has exited, or is another thread.
+    /// The caller has exited, or is another thread. Look again.
     Gone,
     /// The system does not tell about the caller.
     Unreadable,
@@ -71,6 +71,8 @@ impl From<Errno> for Unresolved {
                 Self::Absent
             }
             Errno::ACCESS => Self::Denied,
+            // By the holder's alarm.
+            Errno::INTR => Self::Gone,
             _ => Self::Refused,
         }
     }
@@ -79,7 +81,7 @@ impl From<Errno> for Unresolved {
 /// Returns why a caller's directory cannot be read.
 fn of_caller(error: Errno) -> Unresolved {
     match error {
-        Errno::NOENT | Errno::SRCH => Unresolved::Gone,
+        Errno::NOENT | Errno::SRCH | Errno::INTR => Unresolved::Gone,
         _ => Unresolved::Unreadable,
     }
 }

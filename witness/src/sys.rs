@@ -9,6 +9,7 @@ use std::ffi::{CString, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use libc::{c_ulong, sigset_t};
 
@@ -202,6 +203,21 @@ pub(crate) fn interrupt_by(signal: c_int) {
         action.sa_sigaction = nothing as *const () as usize;
         libc::sigaction(signal, &raw const action, std::ptr::null_mut());
     }
+}
+
+/// Sends SIGALRM to this process again and again, or no longer if `every` is 0.
+/// A fork has no such alarm.
+pub(crate) fn alarm(every: Duration) -> bool {
+    let time = libc::timeval {
+        tv_sec: every.as_secs() as libc::time_t,
+        tv_usec: every.subsec_micros() as libc::suseconds_t,
+    };
+    let timer = libc::itimerval {
+        it_interval: time,
+        it_value: time,
+    };
+    // SAFETY: the kernel reads a local, and is asked for no old value.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) == 0 }
 }
 
 /// Gives a signal its default disposition.

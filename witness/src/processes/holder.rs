@@ -83,6 +83,9 @@ pub(super) struct Holder {
     pub(super) report: OwnedFd,
     /// Whether the other holder seems to be stuck in a path.
     pub(super) is_distrusting: bool,
+    /// While an alarm interrupts this process every [`TICK`]: how often it had
+    /// finished something at the last one. See [`Holder::receive`].
+    pub(super) alarm: Option<u64>,
 }
 
 /// What the listener has.
@@ -185,9 +188,13 @@ impl Holder {
             listener = waits.len();
             waits.push(PollFd::new(it, PollFlags::IN));
         }
-        if !poll(&mut waits, limit.as_ref()).is_ok_and(|ready| ready > 0) {
+        let ready = poll(&mut waits, limit.as_ref());
+        if !ready.is_ok_and(|ready| ready > 0) {
             if self.witness.has_news() {
                 self.witness.announce();
+            }
+            if ready.is_err() && self.alarm.is_some() {
+                self.calm();
             }
             return Ready::default();
         }
@@ -210,6 +217,15 @@ impl Holder {
         }
     }
 
+    /// An alarm has interrupted a wait: turns it off if nothing was received
+    /// since the last one. While nothing is written, nothing wakes this process.
+    fn calm(&mut self) {
+        let beats = self.own().beats.load(SeqCst);
+        if self.alarm.replace(beats) == Some(beats) && sys::alarm(Duration::ZERO) {
+            self.alarm = None;
+        }
+    }
+
     /// Receives a call, makes its marks, and lets it go on.
     fn receive(&mut self) {
         let Some(listener) = &self.listener else {
@@ -218,7 +234,11 @@ impl Holder {
         let (listener, slot) = (listener.as_fd(), self.own());
         slot.clear();
         // The other holder may have been quicker, and this one waits for the
-        // next call: a signal interrupts that.
+        // next call, which may never come: the other one may be killed with the
+        // last one in its hands. The alarm interrupts that.
+        if self.alarm.is_none() && sys::alarm(TICK) {
+            self.alarm = Some(slot.beats.load(SeqCst));
+        }
         if sys::receive(listener, &slot.words).is_err() {
             return;
         }
@@ -373,6 +393,7 @@ impl Holder {
                 self.peer = Some(Peer::parent(own, own_fd));
                 self.witness.adopt(self.slot);
                 self.is_distrusting = false;
+                self.alarm = None;
                 // A signal to the group of one must not reach both.
                 let _is_new = setsid();
                 self.serve()

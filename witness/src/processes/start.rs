@@ -200,6 +200,7 @@ fn hold(parts: Parts<'_>, slot: usize, peer: Peer, socket: OwnedFd) -> ! {
         children,
         report: parts.report,
         is_distrusting: false,
+        alarm: None,
     };
     holder.close_others(&socket);
     let _stays = rustix::process::chdir("/");
