@@ -480,12 +480,18 @@ a = m('mapped', mmap.MAP_SHARED); b = m('private', mmap.MAP_PRIVATE)
 for name in os.listdir('/proc/self/fd'):
     path = os.path.realpath('/proc/self/fd/' + name)
     if path.endswith(('/mapped', '/private')): os.close(int(name))
-if os.fork():
+child, here = os.fork(), os.getcwd()
+def wait(name):
+    # Not for ever if the test has failed.
+    while os.path.exists(here) and not os.path.exists(name): time.sleep(0.01)
+if child:
+    wait('closed')
     open('ready', 'w').write('%d\\n' % os.getpid())
-    while not os.path.exists('go'): time.sleep(0.01)
+    wait('go')
     os._exit(0)
 os.closerange(3, 100)
-while not os.path.exists('go'): time.sleep(0.01)
+os.mkdir('closed')
+wait('go')
 ";
     let mut child = place.witness(["python3", "-c", program]).spawn().unwrap();
     let target = words(&place.root.join("ready"))[0].parse::<u32>().unwrap();
