@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, open, openat, readlinkat, statx};
 use rustix::io::Errno;
 
-use crate::marks::Identity;
+use crate::marks::{Identity, ProcessId};
 use crate::mounts;
 
 /// How long a directory's path is remembered. Somebody may rename it.
@@ -55,11 +55,15 @@ pub(crate) fn kind(mode: u16) -> u32 {
 }
 
 /// A directory's identity and the mount that it is seen through.
-type Key = (Identity, u64);
+pub(crate) type Key = (Identity, u64);
 
 pub(crate) fn key(stat: &Statx) -> Key {
     (identity(stat), stat.stx_mnt_id)
 }
+
+/// A process, the descriptor that a path begins at, and the text before its last
+/// name.
+pub(crate) type Way = (ProcessId, i32, Vec<u8>);
 
 /// Where a directory is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +85,8 @@ pub(crate) struct Places {
     /// The device of `/proc`.
     pub(crate) proc_device: Option<u64>,
     known: HashMap<Key, (Where, Instant)>,
+    /// Where ways led that have no magic link, and when that was seen.
+    ways: HashMap<Way, (Key, Instant)>,
     moves: u64,
     suspended: Option<Instant>,
     descriptors: Option<OwnedFd>,
@@ -94,6 +100,7 @@ impl Places {
             own_root: look(CWD, b"/", flags).ok().map(|stat| key(&stat)),
             proc_device: { look(CWD, b"/proc", flags).ok() }.map(|stat| identity(&stat).device),
             known: HashMap::new(),
+            ways: HashMap::new(),
             moves: 0,
             suspended: None,
             descriptors: None,
@@ -103,6 +110,7 @@ impl Places {
     /// Forgets all paths.
     pub(crate) fn clear(&mut self) {
         self.known.clear();
+        self.ways.clear();
         self.descriptors = None;
     }
 
@@ -112,14 +120,39 @@ impl Places {
         if self.moves != moves {
             self.moves = moves;
             self.known.clear();
+            self.ways.clear();
             self.suspended = Some(Instant::now());
         }
+    }
+
+    /// Returns where this way led a moment ago.
+    pub(crate) fn led(&self, way: &Way) -> Option<Key> {
+        let (key, seen) = self.ways.get(way)?;
+        (seen.elapsed() < REMEMBERED).then_some(*key)
+    }
+
+    /// Remembers where a way leads that has no magic link.
+    pub(crate) fn leads(&mut self, way: Way, stat: &Statx) {
+        let is_suspended = { self.suspended }.is_some_and(|at| at.elapsed() < SUSPENDED);
+        if is_suspended || self.proc_device == Some(identity(stat).device) {
+            return;
+        }
+        if self.ways.len() >= 1024 {
+            self.ways.clear();
+        }
+        self.ways.insert(way, (key(stat), Instant::now()));
     }
 
     /// Returns whether a path is a root or below one.
     pub(crate) fn is_inside(&self, path: &[u8]) -> bool {
         let path = Path::new(std::ffi::OsStr::from_bytes(path));
         self.roots.iter().any(|root| path.starts_with(root))
+    }
+
+    /// Returns where a directory is if that was found a moment ago.
+    pub(crate) fn known(&self, key: &Key) -> Option<Where> {
+        let (place, seen) = self.known.get(key)?;
+        (seen.elapsed() < REMEMBERED).then(|| place.clone())
     }
 
     /// Returns where a directory is. `caller` is the directory
@@ -130,13 +163,11 @@ impl Places {
         stat: &Statx,
         caller: Option<BorrowedFd<'_>>,
     ) -> Where {
-        let now = Instant::now();
         let key = key(stat);
-        if let Some((place, seen)) = self.known.get(&key)
-            && now.duration_since(*seen) < REMEMBERED
-        {
-            return place.clone();
+        if let Some(place) = self.known(&key) {
+            return place;
         }
+        let now = Instant::now();
         let place = self.locate(directory, stat, caller);
         if self.known.len() >= 1024 {
             self.known.clear();

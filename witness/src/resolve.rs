@@ -7,13 +7,14 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstatfs, open, openat, openat2, readlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Statx, fstatfs, open, openat, openat2,
+    readlinkat,
 };
 use rustix::io::Errno;
 
 use crate::callers::Caller;
 use crate::marks::Identity;
-use crate::place::{Places, Where, identity, key, kind, look, look_at};
+use crate::place::{Places, Way, Where, identity, key, kind, look, look_at};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const ANY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -116,6 +117,9 @@ impl Request<'_> {
         if self.path.is_empty() {
             return Err(Unresolved::Absent);
         }
+        if let Some(place) = self.again(places)? {
+            return Ok(place);
+        }
         if let Some(found) = self.quickly(places)?
             && let Some(place) = self.place(found, places, true)?
         {
@@ -131,6 +135,66 @@ impl Request<'_> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = openat(&self.caller.directory, name, flags, Mode::empty()).map_err(of_caller)?;
         self.named(file, places)
+    }
+
+    /// Resolves a path whose directory another call has named in the same way a
+    /// moment ago, with half of the system calls. The directory is looked up
+    /// again, and must be the same one. `None` if it is not, or if there was no
+    /// such call.
+    fn again(&self, places: &mut Places) -> Result<Option<Place>, Unresolved> {
+        let Some((way, name)) = self.way() else {
+            return Ok(None);
+        };
+        let Some(led) = places.led(&way) else {
+            return Ok(None);
+        };
+        let (mut path, base) = match self.path[0] {
+            b'/' => (Vec::new(), CWD),
+            _ => (self.start().into_bytes(), self.caller.directory.as_fd()),
+        };
+        path.extend_from_slice(&way.2);
+        if self.is_new {
+            return match look(base, &path, AtFlags::empty()) {
+                Ok(stat) if key(&stat) == led => {
+                    let place = places.known(&led);
+                    Ok(place.map(|place| self.at(&stat, place, name, None)))
+                }
+                _ => Ok(None),
+            };
+        }
+        let Ok(directory) = openat(base, path, DIRECTORY, Mode::empty()) else {
+            return Ok(None);
+        };
+        let stat = look_at(directory.as_fd())?;
+        if key(&stat) != led {
+            return Ok(None);
+        }
+        let found = Found::Name(directory, name.to_vec());
+        self.place(found, places, true)
+    }
+
+    /// Returns the way to the path's directory, and the name, if another call
+    /// with that way finds the same directory: it has no magic link if it is
+    /// remembered.
+    fn way(&self) -> Option<(Way, &[u8])> {
+        if self.in_root || self.may_differ || self.wants == Wants::Directory {
+            return None;
+        }
+        let (above, name) = split(self.path);
+        if matches!(name, b"" | b"." | b"..") {
+            return None;
+        }
+        let way = (self.caller.process, self.directory, above.to_vec());
+        Some((way, name))
+    }
+
+    /// Returns the path from the caller's directory in `/proc` to where its
+    /// relative paths begin.
+    fn start(&self) -> String {
+        match self.directory {
+            libc::AT_FDCWD => "cwd/".to_owned(),
+            directory => format!("fd/{directory}/"),
+        }
     }
 
     /// Lets the kernel resolve the path's directory. `None` if this process may
@@ -320,11 +384,15 @@ impl Request<'_> {
             Found::File(file) => return self.named(file, places).map(Some),
         };
         let stat = look_at(directory.as_fd())?;
-        if was_quick && places.proc_device == Some(identity(&stat).device) {
-            return Ok(None);
+        if was_quick {
+            if places.proc_device == Some(identity(&stat).device) {
+                return Ok(None);
+            }
+            if let Some((way, _)) = self.way() {
+                places.leads(way, &stat);
+            }
         }
         let place = places.find(directory.as_fd(), &stat, self.other_view());
-        let is_inside = place != Where::Outside;
         let object = match self.is_new {
             true => None,
             false => match look(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -337,17 +405,23 @@ impl Request<'_> {
         if is_link && self.wants == Wants::File {
             return Ok(None);
         }
+        Ok(Some(self.at(&stat, place, &name, object)))
+    }
+
+    /// Returns the place of a name in a directory.
+    fn at(&self, stat: &Statx, place: Where, name: &[u8], object: Option<Identity>) -> Place {
+        let is_inside = place != Where::Outside;
         let path = match place {
             Where::Inside(path) => path,
             _ => Vec::new(),
         };
-        Ok(Some(Place {
-            directory: identity(&stat),
+        Place {
+            directory: identity(stat),
             path,
-            name,
+            name: name.to_vec(),
             object,
             is_inside,
-        }))
+        }
     }
 
     /// Returns the place of an open file or directory: of a directory itself,

@@ -173,21 +173,15 @@ impl Holder {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: i64::from(limit.subsec_nanos()),
         });
-        let mut waits = vec![PollFd::new(&self.children, PollFlags::IN)];
-        // 0 stands for a descriptor that is not there.
-        let [mut peer, mut launcher, mut listener] = [0; 3];
-        if let Some(it) = &self.peer {
-            peer = waits.len();
-            waits.push(PollFd::new(&it.fd, PollFlags::IN));
-        }
-        if let Some(it) = &self.launcher {
-            launcher = waits.len();
-            waits.push(PollFd::new(it, PollFlags::IN));
-        }
-        if let Some(it) = self.listener.as_ref().filter(|_| calls) {
-            listener = waits.len();
-            waits.push(PollFd::new(it, PollFlags::IN));
-        }
+        let watched = [
+            Some(&self.children),
+            self.peer.as_ref().map(|peer| &peer.fd),
+            self.launcher.as_ref(),
+            self.listener.as_ref().filter(|_| calls),
+        ];
+        // The first one again stands for a descriptor that is not there.
+        let wait = |fd: Option<_>| PollFd::new(fd.unwrap_or(&self.children), PollFlags::IN);
+        let mut waits = watched.map(wait);
         let ready = poll(&mut waits, limit.as_ref());
         if !ready.is_ok_and(|ready| ready > 0) {
             if self.witness.has_news() {
@@ -198,19 +192,20 @@ impl Holder {
             }
             return Ready::default();
         }
-        let events: Vec<PollFlags> = waits.iter().map(PollFd::revents).collect();
-        let has = |at: usize| at != 0 && !events[at].is_empty();
-        if !events[0].is_empty() {
+        let mut events = [PollFlags::empty(); 4];
+        for ((event, wait), fd) in events.iter_mut().zip(&waits).zip(watched) {
+            *event = fd.map_or(PollFlags::empty(), |_| wait.revents());
+        }
+        let [children, peer, launcher, of] = events;
+        if !children.is_empty() {
             self.reap();
         }
-        if has(launcher) {
+        if !launcher.is_empty() {
             self.launcher_ended();
         }
-        if has(peer) {
+        if !peer.is_empty() {
             self.peer_ended();
         }
-        let of = events.get(listener).copied().filter(|_| listener != 0);
-        let of = of.unwrap_or(PollFlags::empty());
         Ready {
             pending: of.contains(PollFlags::IN),
             ended: of.contains(PollFlags::HUP),

@@ -14,7 +14,7 @@ mod target;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::marks::Refusal;
@@ -90,8 +90,9 @@ impl Slot {
 
     /// Removes the notification.
     fn clear(&self) {
-        for word in &self.words {
-            word.store(0, SeqCst);
+        self.words[0].store(0, SeqCst);
+        for word in &self.words[1..] {
+            word.store(0, Release);
         }
         self.is_marked.store(0, SeqCst);
     }

@@ -106,7 +106,8 @@ impl Ring {
     /// Appends a record. Never blocks; what does not fit is counted as lost.
     /// [`Ring::announce`] must follow soon.
     pub(crate) fn append(&self, lane: usize, state: &Lane, seq: u64, record: &Record) {
-        let mut bytes = vec![0; FRAME as usize];
+        let mut bytes = Vec::with_capacity(512);
+        bytes.resize(FRAME as usize, 0);
         record.encode(seq, &mut bytes);
         if self.put(lane, state, &mut bytes).is_some() {
             return;
