@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Place, wait_for};
-use rustix::process::{Pid, Signal, kill_process};
+use common::{Place, gaps, heavy, short, wait_for};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use touchmark_witness::{Gap, Reader, Record};
 
 /// How many processes make calls, and how many each.
@@ -148,6 +148,14 @@ impl Load {
 fn send(pid: u32, signal: Signal) {
     let pid = Pid::from_raw(pid as i32).unwrap();
     let _gone = kill_process(pid, signal);
+}
+
+/// Gives a process this much of something, and returns what it had.
+fn limit(pid: u32, what: Resource, most: u64) -> Rlimit {
+    let pid = Pid::from_raw(pid as i32);
+    let maximum = rustix::process::getrlimit(what).maximum;
+    let current = Some(most);
+    prlimit(pid, what, Rlimit { current, maximum }).unwrap()
 }
 
 /// Kills one of the holders again and again, each time after new marks and once
@@ -308,4 +316,175 @@ fn the_launcher_has_the_status_without_holders() {
         std::fs::write(place.root.join("go"), "").unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(5), "{which}");
     }
+}
+
+#[test]
+fn the_launcher_is_stopped() {
+    let mut load = Load::start();
+    let launcher = load.child.id();
+    send(launcher, Signal::STOP);
+    load.more();
+    // Nothing waits for it.
+    let [primary, _] = load.holders();
+    send(primary, Signal::KILL);
+    load.more();
+    send(launcher, Signal::CONT);
+    load.finish();
+}
+
+#[test]
+fn the_launcher_is_killed() {
+    let mut load = Load::start();
+    send(load.child.id(), Signal::KILL);
+    load.child.wait().unwrap();
+    // The command is killed with it, its children go on to their ends.
+    let since = Instant::now();
+    while load.reader.runs().unwrap() {
+        assert!(since.elapsed() < Duration::from_secs(60), "the tree hangs");
+        load.read();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    load.read();
+    let names = load.names();
+    for worker in 0..WORKERS {
+        // A worker that was not started yet is none.
+        let first = load.place.root.join(format!("w{worker}-0"));
+        let last = format!("w{worker}-{}", CALLS - 1);
+        if first.exists() {
+            assert!(names.contains(last.as_bytes()), "{last}");
+        }
+    }
+}
+
+#[test]
+fn the_holders_have_no_descriptors_left() {
+    let mut load = Load::start();
+    let holders = load.holders();
+    // The fewest with which `poll` takes four; all are in use.
+    let before = holders.map(|pid| limit(pid, Resource::Nofile, 4));
+    load.more();
+    // The other one takes over, and cannot start a third one.
+    send(holders[0], Signal::KILL);
+    let before = before[1].current.unwrap_or(1024);
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_millis(300) && load.runs() {
+        load.more();
+    }
+    limit(holders[1], Resource::Nofile, before);
+    wait_for("another holder", || {
+        load.holders()[1] != holders[1] && load.holders()[0] == holders[1] || !load.runs()
+    });
+    load.finish();
+}
+
+#[test]
+fn the_holders_get_no_more_memory() {
+    let mut load = Load::start();
+    let mut last = [0; 2];
+    for _ in 0..6 {
+        let holders = load.holders();
+        // A new one has what it is forked with.
+        if holders != last {
+            for holder in holders {
+                limit(holder, Resource::As, 1);
+            }
+            send(holders[0], Signal::KILL);
+            last = holders;
+        }
+        load.more();
+    }
+    load.finish();
+}
+
+#[test]
+fn a_tree_of_2000_processes_loses_its_holders() {
+    let place = Place::with(64 << 20);
+    // All at the same moment: each writes when the pipe's last writer is gone.
+    let program = "
+import os
+most, failed = 2000, 0
+ready, start = os.pipe(), os.pipe()
+for i in range(most):
+    if os.fork() == 0:
+        os.close(start[1])
+        os.write(ready[1], b'x')
+        os.read(start[0], 1)
+        try: os.close(os.open(f'f{i}', os.O_WRONLY | os.O_CREAT))
+        except OSError: os._exit(1)
+        os._exit(0)
+got = 0
+while got < most: got += len(os.read(ready[0], 4096))
+open('ready', 'w')
+os.close(start[1])
+for i in range(most): failed += os.wait()[1] != 0
+raise SystemExit(failed != 0)
+";
+    let mut child = place.witness(["python3", "-c", program]).spawn().unwrap();
+    wait_for("all processes", || place.root.join("ready").exists());
+    let [primary, _] = place.holders().unwrap();
+    send(primary, Signal::KILL);
+    assert!(child.wait().unwrap().success());
+    let records = place.ended();
+    let mut files: Vec<_> = { short(&records).into_iter() }.map(|mark| mark.1).collect();
+    files.sort();
+    files.dedup();
+    let gaps = gaps(&records);
+    // The reader goes on behind the record of the holders.
+    assert!(files.len() + gaps.len() >= 2000, "{} {gaps:?}", files.len());
+    assert!(gaps.len() <= 2, "{gaps:?}");
+}
+
+#[test]
+fn a_holder_that_waits_in_vain_is_no_hang() {
+    if !heavy("a holder is continued and the other one killed, again and again") {
+        return;
+    }
+    // One caller: nobody else's call wakes a holder that waits for one.
+    let place = Place::with(64 << 20);
+    let program = "
+import os
+while not os.path.exists('go'):
+    os.close(os.open('file', os.O_WRONLY | os.O_CREAT))
+";
+    let mut child = place.witness(["python3", "-c", program]).spawn().unwrap();
+    let mut reader = Reader::open(&place.ring).unwrap();
+    let mut holders = [0; 2];
+    let mut marks = 0_u64;
+    let mut look = |holders: &mut [u32; 2]| {
+        while let Some((_, record)) = reader.next().unwrap() {
+            match record {
+                Record::Holders { holders: new, .. } => *holders = new,
+                _ => marks += 1,
+            }
+        }
+        marks
+    };
+    wait_for("a mark", || look(&mut holders) > 0);
+    for round in 0..60_u64 {
+        let [stopped, other] = match round % 2 {
+            0 => holders,
+            _ => [holders[1], holders[0]],
+        };
+        send(stopped, Signal::STOP);
+        // Until the other one stands in.
+        let before = look(&mut holders);
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_millis(350) {
+            look(&mut holders);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        send(stopped, Signal::CONT);
+        std::thread::sleep(Duration::from_micros(round % 8 * 300));
+        let last = holders;
+        send(other, Signal::KILL);
+        wait_for("a new holder", || {
+            look(&mut holders);
+            holders != last
+        });
+        let now = look(&mut holders);
+        wait_for("more marks", || look(&mut holders) > now + 5);
+        assert!(now > before);
+    }
+    std::fs::write(place.root.join("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
 }

@@ -10,7 +10,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::{Place, WITNESS, gaps, has, is_root, marks, short, wait_for};
+use common::{Place, WITNESS, gaps, has, is_root, marks, not_tested, short, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use touchmark_witness::Operation::Created;
 use touchmark_witness::{Gap, Held, Record, Refusal, holders};
@@ -535,4 +535,58 @@ fn few_descriptors_are_enough() {
     let records = place.ended();
     assert_eq!(gaps(&records), []);
     assert_eq!(short(&records).len(), 120);
+}
+
+#[test]
+fn ancestors_may_read_where_yama_restricts_it() {
+    let what = "the witness where Yama lets only ancestors read";
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    match scope.as_deref().map(str::trim) {
+        Ok("1") => {}
+        Ok(scope) => return not_tested(&format!("{what}: ptrace_scope is {scope}")),
+        Err(_) => return not_tested(&format!("{what}: this kernel has no Yama")),
+    }
+    // Root reads anything.
+    let user = rustix::process::geteuid().is_root().then_some(65534);
+    let place = Place::new();
+    if let Some(user) = user {
+        place.open_to(user);
+    }
+    // An orphan stays below the holders.
+    let script = "wait() { while [ ! -e $1 ]; do sleep 0.01; done; }
+        echo > a; (wait go; echo > b) & sh -c 'exec setsid sh -c \"echo > c\" &'; wait c
+        echo > ready; wait go; echo > d; wait b";
+    let mut command = place.as_user(user, "/usr/bin:/bin");
+    command.arg(place.program()).arg("--ring").arg(&place.ring);
+    command.arg("--root").arg(&place.root);
+    command
+        .args(["--", "sh", "-c", script])
+        .current_dir(&place.root);
+    let mut child = command.spawn().unwrap();
+    wait_for("the command", || place.root.join("ready").exists());
+    let mut reader = touchmark_witness::Reader::open(&place.ring).unwrap();
+    let mut records = Vec::new();
+    let mut look = || {
+        while let Some((_, record)) = reader.next().unwrap() {
+            records.push(record);
+        }
+        records.clone()
+    };
+    let holders = look().into_iter().rev().find_map(|record| match record {
+        Record::Holders { holders, .. } => Some(holders),
+        _ => None,
+    });
+    // The guardian is an ancestor as well.
+    kill_process(pid(&holders.unwrap()[0].to_string()), Signal::KILL).unwrap();
+    std::fs::write(place.root.join("go"), "").unwrap();
+    assert!(child.wait().unwrap().success());
+    wait_for("the end", || look().contains(&Record::Ended));
+    let records = look();
+    let may_be = |gap: &Gap| *gap == Gap::Unanswered;
+    assert!(gaps(&records).iter().all(may_be), "{:?}", gaps(&records));
+    for name in ["a", "b", "c", "d"] {
+        let path = place.root.join(name);
+        let is_marked = short(&records).iter().any(|mark| mark.1 == path);
+        assert!(is_marked || !gaps(&records).is_empty(), "{name}");
+    }
 }
