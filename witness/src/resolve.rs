@@ -139,8 +139,8 @@ impl Request<'_> {
 
     /// Resolves a path whose directory another call has named in the same way a
     /// moment ago, with half of the system calls. The directory is looked up
-    /// again, and must be the same one. `None` if it is not, or if there was no
-    /// such call.
+    /// again, and must be the same one. `None` if it is not, if there was no such
+    /// call, or if the name is a symbolic link that must be followed.
     fn again(&self, places: &mut Places) -> Result<Option<Place>, Unresolved> {
         let Some((way, name)) = self.way() else {
             return Ok(None);
@@ -170,7 +170,7 @@ impl Request<'_> {
             return Ok(None);
         }
         let found = Found::Name(directory, name.to_vec());
-        self.place(found, places, true)
+        self.place(found, places, false)
     }
 
     /// Returns the way to the path's directory, and the name, if another call

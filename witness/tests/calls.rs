@@ -284,6 +284,44 @@ os.close(os.open('../inside/f', os.O_WRONLY | os.O_CREAT))
 }
 
 #[test]
+fn a_path_that_soon_leads_elsewhere_is_noticed() {
+    let place = Place::new();
+    // Within the time for which a directory is remembered.
+    let program = "
+import itertools
+for name in 'ab': os.mkdir(name)
+top, numbers = os.getcwd(), itertools.count()
+def made(directory, prefix, **how):
+    file = f'{directory}{next(numbers)}'
+    os.close(os.open(prefix + file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, **how))
+    os.truncate(f'{top}/{directory}/{file}', 1)
+for i in range(20):
+    for name in 'ab':
+        os.symlink(name, 'new'); os.rename('new', 'link')
+        made(name, 'link/'); made(name, top + '/link/')
+        os.chdir(name); made(name, ''); made(name, './'); os.chdir('..')
+        opened = os.open(name, os.O_RDONLY)
+        os.dup2(opened, 100); made(name, '', dir_fd=100); os.close(opened)
+        # A link to a file is followed in either way.
+        os.symlink(f'../b/f{name}{i}', f'{name}/l{i}'); open(f'{name}/l{i}', 'w').close()
+";
+    let records = place.python(program);
+    assert_eq!(gaps(&records), []);
+    let all = short(&records);
+    let (mut seen, mut followed) = (0, 0);
+    for (_, path, _) in all.iter().filter(|mark| mark.0 == Created) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let above = path.parent().unwrap().file_name().unwrap().to_str();
+        let is_followed = name.starts_with('f');
+        let expected = if is_followed { "b" } else { &name[..1] };
+        assert_eq!(above, Some(expected), "{path:?}");
+        seen += 1;
+        followed += u32::from(is_followed);
+    }
+    assert_eq!((seen, followed), (20 * 2 * 6, 20 * 2));
+}
+
+#[test]
 fn what_has_no_path_is_a_gap() {
     let place = Place::new();
     let records = place.python(

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal, setsid,
     wait as wait_any,
@@ -182,7 +183,7 @@ impl Holder {
         // The first one again stands for a descriptor that is not there.
         let wait = |fd: Option<_>| PollFd::new(fd.unwrap_or(&self.children), PollFlags::IN);
         let mut waits = watched.map(wait);
-        let ready = poll(&mut waits, limit.as_ref());
+        let ready = poll_all(&mut waits, limit.as_ref());
         if !ready.is_ok_and(|ready| ready > 0) {
             if self.witness.has_news() {
                 self.witness.announce();
@@ -471,6 +472,24 @@ impl Holder {
         }
         sys::exit(0)
     }
+}
+
+/// Polls, at most for this time. With a limit of descriptors below the number of
+/// these, which `poll` refuses, it polls them one by one.
+fn poll_all(waits: &mut [PollFd<'_>], limit: Option<&Timespec>) -> Result<usize, Errno> {
+    match poll(waits, limit) {
+        Err(Errno::INVAL) => {}
+        done => return done,
+    }
+    let mut ready = 0;
+    for wait in waits.iter_mut() {
+        ready += poll(std::slice::from_mut(wait), Some(&Timespec::default())).unwrap_or(0);
+    }
+    if ready == 0 {
+        // Never in a loop that uses a processor.
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok(ready)
 }
 
 /// Returns [`TICK`] as the system takes it.
