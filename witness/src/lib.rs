@@ -1,0 +1,43 @@
+//! The witness: marks of what a process tree may write, made before each write,
+//! without privileges. Linux only: elsewhere a command runs unwitnessed.
+
+mod marks;
+mod ring;
+
+#[cfg(target_os = "linux")]
+mod callers;
+#[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod place;
+#[cfg(target_os = "linux")]
+mod proc_stat;
+#[cfg(target_os = "linux")]
+mod processes;
+#[cfg(target_os = "linux")]
+mod resolve;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod tree;
+#[cfg(not(target_os = "linux"))]
+mod unsupported;
+#[cfg(target_os = "linux")]
+mod witness;
+
+pub use marks::{Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal};
+pub use ring::Damaged;
+pub use ring::reader::Reader;
+
+#[cfg(target_os = "linux")]
+pub use processes::{Launch, run};
+#[cfg(target_os = "linux")]
+pub use ring::create;
+#[cfg(target_os = "linux")]
+pub use tree::{Held, holders};
+#[cfg(not(target_os = "linux"))]
+pub use unsupported::{Held, Launch, create, holders, run};

@@ -1,0 +1,413 @@
+//! What the ring contains: marks, processes and gaps, and their encoding.
+//!
+//! A record is its kind, its sequence number, and fields of fixed size; texts
+//! have their length before them. Everything is little-endian.
+
+/// A process: the number alone is used again after its exit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ProcessId {
+    /// The process, not the thread, as the supervisor sees it.
+    pub pid: u32,
+    /// When it started, in clock ticks after boot; field 22 of `/proc/PID/stat`.
+    pub started: u64,
+}
+
+/// A file or directory, and not a later one with the same inode number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Identity {
+    /// The device: major number in the upper half, minor number in the lower.
+    pub device: u64,
+    /// The inode number.
+    pub inode: u64,
+    /// The birth time, in ns since 1970. 0 if the file system has none.
+    pub born: u64,
+    /// The type and the permissions, as in `st_mode`.
+    pub mode: u16,
+}
+
+/// What a call may do with a name, from now on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Operation {
+    /// Opens for writing.
+    Opened = 1,
+    /// Opens with `O_TRUNC`.
+    OpenedTruncating = 2,
+    /// Opens with `O_CREAT`; the object is `None` if it did not exist.
+    Created = 3,
+    /// Creates a file without a name in the directory (`O_TMPFILE`).
+    Temporary = 4,
+    /// Renames this name away.
+    RenamedFrom = 5,
+    /// Renames to this name; the object is what it replaces.
+    RenamedTo = 6,
+    /// Exchanges this name with that of the next or previous mark.
+    Exchanged = 7,
+    /// Gives another name to this file.
+    LinkedFrom = 8,
+    /// Makes this name, for the file of the mark before.
+    Linked = 9,
+    /// Removes this name.
+    Unlinked = 10,
+    /// Removes this directory.
+    DirectoryRemoved = 11,
+    /// Makes this name, as a symbolic link.
+    Symlinked = 12,
+    /// Changes the length.
+    Truncated = 13,
+}
+
+const OPERATIONS: [Operation; 13] = [
+    Operation::Opened,
+    Operation::OpenedTruncating,
+    Operation::Created,
+    Operation::Temporary,
+    Operation::RenamedFrom,
+    Operation::RenamedTo,
+    Operation::Exchanged,
+    Operation::LinkedFrom,
+    Operation::Linked,
+    Operation::Unlinked,
+    Operation::DirectoryRemoved,
+    Operation::Symlinked,
+    Operation::Truncated,
+];
+
+/// Why there may be writes without a mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Gap {
+    /// The call's path could not be read.
+    Unreadable = 1,
+    /// The path could not be resolved in the caller's view, for another reason
+    /// than that it does not exist.
+    Unresolved = 2,
+    /// `io_uring_setup`: what goes through the queue is not seen.
+    IoUring = 3,
+    /// `open_by_handle_at` for writing: it has no path.
+    Handle = 4,
+    /// A call of an architecture that is not decoded.
+    Architecture = 5,
+    /// The process that received the call exited or did not answer.
+    Unanswered = 6,
+    /// A call was continued after 2 s.
+    Late = 7,
+    /// The ring was full; the reader adds this one.
+    Overflow = 8,
+    /// A record could not be decoded; the reader adds this one.
+    Damaged = 9,
+}
+
+const GAPS: [Gap; 9] = [
+    Gap::Unreadable,
+    Gap::Unresolved,
+    Gap::IoUring,
+    Gap::Handle,
+    Gap::Architecture,
+    Gap::Unanswered,
+    Gap::Late,
+    Gap::Overflow,
+    Gap::Damaged,
+];
+
+/// Why a command runs unwitnessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Refusal {
+    /// It is already below a witness, or another supervisor of its kind.
+    Nested = 1,
+    /// The system does not permit the filter.
+    NotPermitted = 2,
+    /// The kernel is older than 5.9.
+    OldKernel = 3,
+    /// The kernel has no seccomp, or not the part that asks a supervisor.
+    NoSeccomp = 4,
+    /// Another system than Linux, or another processor than x86-64 and 64-bit
+    /// ARM.
+    Unsupported = 5,
+    /// The ring could not be opened, or another tree uses it.
+    Ring = 6,
+    /// The two processes that witness could not be started.
+    NoHolders = 7,
+}
+
+const REFUSALS: [Refusal; 7] = [
+    Refusal::Nested,
+    Refusal::NotPermitted,
+    Refusal::OldKernel,
+    Refusal::NoSeccomp,
+    Refusal::Unsupported,
+    Refusal::Ring,
+    Refusal::NoHolders,
+];
+
+impl Refusal {
+    /// Returns the refusal with this number; `None` if there is none.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        REFUSALS.into_iter().find(|why| *why as u8 == number)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Nested => "it already runs below a supervisor of system calls",
+            Self::NotPermitted => "the system does not permit the filter",
+            Self::OldKernel => "the kernel is older than 5.9",
+            Self::NoSeccomp => "the kernel has no seccomp notifications",
+            Self::Unsupported => "the system or the processor is not supported",
+            Self::Ring => "the ring could not be opened",
+            Self::NoHolders => "the witnessing processes could not be started",
+        })
+    }
+}
+
+/// A process of the tree, recorded before its first mark, and again after it
+/// has another command line or parent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Process {
+    /// The process.
+    pub process: ProcessId,
+    /// Its parent. An orphan's is the supervisor or the guardian.
+    pub parent: u32,
+    /// The path of its program, as the supervisor sees it; empty if unknown.
+    pub program: Vec<u8>,
+    /// Its arguments, each with a 0 after it; the first 4,096 bytes.
+    pub command_line: Vec<u8>,
+}
+
+/// This process may write this name from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mark {
+    /// The wall clock, in ns since 1970.
+    pub realtime: u64,
+    /// The clock that continues while the machine sleeps, in ns.
+    pub boottime: u64,
+    /// Its last [`Process`] record is before this mark.
+    pub process: ProcessId,
+    /// What it does.
+    pub operation: Operation,
+    /// The resolved directory that contains the name.
+    pub directory: Identity,
+    /// The directory's path as the supervisor sees it; empty if it has none.
+    pub path: Vec<u8>,
+    /// The name in the directory; empty for a file that has none.
+    pub name: Vec<u8>,
+    /// What has the name before the call; `None` if nothing has, or if the call
+    /// fails unless nothing has (`O_EXCL`).
+    pub object: Option<Identity>,
+}
+
+/// One record of the ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// A process.
+    Process(Process),
+    /// A mark.
+    Mark(Mark),
+    /// Writes without a mark are possible here.
+    Gap {
+        /// Why.
+        why: Gap,
+        /// The thread that made the call; 0 if none is known.
+        pid: u32,
+        /// How many calls.
+        calls: u64,
+    },
+    /// The last process of the tree has exited.
+    Ended,
+    /// Who witnesses; the first record, and again after a change.
+    Holders {
+        /// The processes whose descendants are the tree: the one that answers,
+        /// then the one that watches it. 0 if there is none.
+        holders: [u32; 2],
+        /// The command's process.
+        target: ProcessId,
+    },
+    /// The command was started with a descriptor that may write this file below
+    /// a root: it can be written without a mark.
+    Inherited {
+        /// The file.
+        object: Identity,
+        /// Its path; empty if it has none.
+        path: Vec<u8>,
+    },
+    /// The command runs unwitnessed: there will be no marks.
+    Refused(Refusal),
+}
+
+impl Record {
+    /// Appends the encoded record to `out`.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn encode(&self, seq: u64, out: &mut Vec<u8>) {
+        let mut number = |bytes: &[u8]| out.extend_from_slice(bytes);
+        match self {
+            Self::Process(process) => {
+                number(&[1]);
+                number(&seq.to_le_bytes());
+                number(&process.process.pid.to_le_bytes());
+                number(&process.process.started.to_le_bytes());
+                number(&process.parent.to_le_bytes());
+                text(&process.program, out);
+                text(&process.command_line, out);
+            }
+            Self::Mark(mark) => {
+                number(&[2]);
+                number(&seq.to_le_bytes());
+                number(&mark.realtime.to_le_bytes());
+                number(&mark.boottime.to_le_bytes());
+                number(&mark.process.pid.to_le_bytes());
+                number(&mark.process.started.to_le_bytes());
+                number(&[mark.operation as u8, u8::from(mark.object.is_some())]);
+                identity(&mark.directory, out);
+                identity(&mark.object.unwrap_or_default(), out);
+                text(&mark.path, out);
+                text(&mark.name, out);
+            }
+            Self::Gap { why, pid, calls } => {
+                number(&[3]);
+                number(&seq.to_le_bytes());
+                number(&[*why as u8]);
+                number(&pid.to_le_bytes());
+                number(&calls.to_le_bytes());
+            }
+            Self::Ended => {
+                number(&[4]);
+                number(&seq.to_le_bytes());
+            }
+            Self::Holders { holders, target } => {
+                number(&[5]);
+                number(&seq.to_le_bytes());
+                number(&holders[0].to_le_bytes());
+                number(&holders[1].to_le_bytes());
+                number(&target.pid.to_le_bytes());
+                number(&target.started.to_le_bytes());
+            }
+            Self::Inherited { object, path } => {
+                number(&[6]);
+                number(&seq.to_le_bytes());
+                identity(object, out);
+                text(path, out);
+            }
+            Self::Refused(why) => {
+                number(&[7]);
+                number(&seq.to_le_bytes());
+                number(&[*why as u8]);
+            }
+        }
+    }
+
+    /// Returns the record and its sequence number; `None` if the bytes are no
+    /// record, or more than one.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(u64, Self)> {
+        let mut input = Input(bytes);
+        let [kind] = input.take()?;
+        let seq = input.u64()?;
+        let record = match kind {
+            1 => Self::Process(Process {
+                process: input.process()?,
+                parent: input.u32()?,
+                program: input.text()?,
+                command_line: input.text()?,
+            }),
+            2 => {
+                let (realtime, boottime) = (input.u64()?, input.u64()?);
+                let process = input.process()?;
+                let [operation, has_object] = input.take()?;
+                let operations = OPERATIONS.into_iter();
+                let operation = { operations }.find(|one| *one as u8 == operation)?;
+                let (directory, object) = (input.identity()?, input.identity()?);
+                Self::Mark(Mark {
+                    realtime,
+                    boottime,
+                    process,
+                    operation,
+                    directory,
+                    path: input.text()?,
+                    name: input.text()?,
+                    object: (has_object == 1).then_some(object),
+                })
+            }
+            3 => {
+                let [why] = input.take()?;
+                Self::Gap {
+                    why: GAPS.into_iter().find(|gap| *gap as u8 == why)?,
+                    pid: input.u32()?,
+                    calls: input.u64()?,
+                }
+            }
+            4 => Self::Ended,
+            5 => Self::Holders {
+                holders: [input.u32()?, input.u32()?],
+                target: input.process()?,
+            },
+            6 => Self::Inherited {
+                object: input.identity()?,
+                path: input.text()?,
+            },
+            7 => {
+                let [why] = input.take()?;
+                Self::Refused(Refusal::from_number(why)?)
+            }
+            _ => return None,
+        };
+        input.0.is_empty().then_some((seq, record))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn text(text: &[u8], out: &mut Vec<u8>) {
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&text[..usize::from(length)]);
+}
+
+#[cfg(target_os = "linux")]
+fn identity(identity: &Identity, out: &mut Vec<u8>) {
+    out.extend_from_slice(&identity.device.to_le_bytes());
+    out.extend_from_slice(&identity.inode.to_le_bytes());
+    out.extend_from_slice(&identity.born.to_le_bytes());
+    out.extend_from_slice(&identity.mode.to_le_bytes());
+}
+
+/// The bytes of a record that are not decoded yet.
+struct Input<'b>(&'b [u8]);
+
+impl Input<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, after) = self.0.split_first_chunk::<N>()?;
+        self.0 = after;
+        Some(*first)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn process(&mut self) -> Option<ProcessId> {
+        Some(ProcessId {
+            pid: self.u32()?,
+            started: self.u64()?,
+        })
+    }
+
+    fn identity(&mut self) -> Option<Identity> {
+        Some(Identity {
+            device: self.u64()?,
+            inode: self.u64()?,
+            born: self.u64()?,
+            mode: self.take().map(u16::from_le_bytes)?,
+        })
+    }
+
+    fn text(&mut self) -> Option<Vec<u8>> {
+        let length = self.take().map(u16::from_le_bytes)?;
+        let (text, after) = self.0.split_at_checked(usize::from(length))?;
+        self.0 = after;
+        Some(text.to_owned())
+    }
+}

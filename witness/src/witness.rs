@@ -1,0 +1,415 @@
+//! From a notification to records in the ring.
+
+use std::cell::Cell;
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::callers::{Caller, Callers, Failed, read_bytes};
+use crate::calls::{Call, Named, WRITING, X32, decode};
+use crate::marks::{Gap, Mark, Operation, Record};
+use crate::place::{Places, kind};
+use crate::processes::{Notification, Shared};
+use crate::resolve::{Place, Request, Unresolved, Wants};
+use crate::ring::writer::Ring;
+use crate::sys;
+
+/// `RESOLVE_IN_ROOT` of `openat2`.
+const IN_ROOT: u64 = 0x10;
+
+/// `RENAME_EXCHANGE` of `renameat2`.
+const EXCHANGE: u32 = 2;
+
+/// After how many records the reader is told even if more calls wait.
+const BATCH: u32 = 64;
+
+/// What one of the two processes needs to make marks.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    shared: &'static Shared,
+    /// Which lane of the ring is this process's.
+    lane: usize,
+    ring: Ring,
+    callers: Callers,
+    places: Places,
+    /// How many records the reader is not told about.
+    unannounced: Cell<u32>,
+}
+
+/// What became of a call whose marks could not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unmarked {
+    /// The call fails: no mark is missing.
+    Nothing,
+    /// The thread's number is another one's: look again.
+    Again,
+    /// A mark is missing.
+    Missing(Gap),
+}
+
+impl From<Failed> for Unmarked {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Gone => Self::Again,
+            Failed::Absent => Self::Nothing,
+            Failed::Refused => Self::Missing(Gap::Unreadable),
+        }
+    }
+}
+
+type Marks = Vec<(Operation, Place)>;
+
+impl Witness {
+    pub(crate) fn new(
+        shared: &'static Shared,
+        lane: usize,
+        ring: Ring,
+        roots: Vec<PathBuf>,
+        callers: usize,
+    ) -> Self {
+        Self {
+            shared,
+            lane,
+            ring,
+            callers: Callers::new(callers),
+            places: Places::new(roots),
+            unannounced: Cell::new(0),
+        }
+    }
+
+    /// Continues on another lane, in a new process.
+    pub(crate) fn adopt(&mut self, lane: usize) {
+        self.clear();
+        self.lane = lane;
+        self.ring.adopt(lane, &self.shared.lanes[lane]);
+    }
+
+    /// Forgets what can be found again.
+    pub(crate) fn clear(&mut self) {
+        self.callers.clear();
+        self.places.clear();
+    }
+
+    pub(crate) fn ring(&self) -> &Ring {
+        &self.ring
+    }
+
+    /// Appends a record.
+    pub(crate) fn record(&self, record: &Record) {
+        let seq = self.shared.seq.fetch_add(1, SeqCst);
+        let lane = &self.shared.lanes[self.lane];
+        self.ring.append(self.lane, lane, seq, record);
+        self.unannounced.set(self.unannounced.get() + 1);
+        if self.unannounced.get() >= BATCH {
+            self.announce();
+        }
+    }
+
+    /// Returns whether the reader is not told yet about some records.
+    pub(crate) fn has_news(&self) -> bool {
+        self.unannounced.get() > 0
+    }
+
+    /// Tells the reader.
+    pub(crate) fn announce(&self) {
+        self.unannounced.set(0);
+        self.ring.announce(self.lane, &self.shared.lanes[self.lane]);
+    }
+
+    /// Records that a call has no mark.
+    pub(crate) fn gap(&self, why: Gap, thread: u32) {
+        self.record(&Record::Gap {
+            why,
+            pid: thread,
+            calls: 1,
+        });
+    }
+
+    /// Makes the marks of a call. Afterwards it can go on.
+    pub(crate) fn observe(&mut self, listener: BorrowedFd<'_>, call: &Notification) {
+        let mut tries = 0;
+        let why = loop {
+            tries += 1;
+            match self.attempt(listener, call) {
+                Ok(()) | Err(Unmarked::Nothing) => return,
+                Err(Unmarked::Missing(why)) => {
+                    if tries == 1 {
+                        // A lack of descriptors, perhaps.
+                        self.clear();
+                        continue;
+                    }
+                    break why;
+                }
+                Err(Unmarked::Again) if tries < 3 => {}
+                Err(Unmarked::Again) => break Gap::Unreadable,
+            }
+            if !sys::is_waiting(listener, call.id) {
+                return;
+            }
+        };
+        if sys::is_waiting(listener, call.id) {
+            self.gap(why, call.thread);
+        }
+    }
+
+    fn attempt(&mut self, listener: BorrowedFd<'_>, call: &Notification) -> Result<(), Unmarked> {
+        let decoded = decode(call.architecture, call.number, &call.arguments);
+        match decoded {
+            Call::View => {
+                self.shared.views_differ.store(1, SeqCst);
+                self.places.clear();
+                return Ok(());
+            }
+            Call::Handle => return Err(Unmarked::Missing(Gap::Handle)),
+            Call::IoUring => return Err(Unmarked::Missing(Gap::IoUring)),
+            Call::Unknown => {
+                let is_x32_view = decode(call.architecture, call.number & !X32, &call.arguments);
+                if is_x32_view == Call::View {
+                    self.shared.views_differ.store(1, SeqCst);
+                    return Ok(());
+                }
+                return match self.shared.unknown_architecture.swap(1, SeqCst) {
+                    0 => Err(Unmarked::Missing(Gap::Architecture)),
+                    _ => Ok(()),
+                };
+            }
+            _ => {}
+        }
+        if call.thread == 0 {
+            return Err(Unmarked::Missing(Gap::Unreadable));
+        }
+        self.places.note_moves(self.shared.moves.load(SeqCst));
+        let mut caller = self.callers.take(call.thread)?;
+        let marks = self.marks(&mut caller, &decoded)?;
+        // What was read may be another thread's if the caller does not wait.
+        if !marks.is_empty() && sys::is_waiting(listener, call.id) {
+            let (target, holders) = self.shared.processes();
+            for process in self.callers.unrecorded(&mut caller, target, holders) {
+                self.record(&Record::Process(process));
+            }
+            self.write(&caller, marks);
+        }
+        self.callers.keep(caller);
+        Ok(())
+    }
+
+    /// Writes marks.
+    fn write(&mut self, caller: &Caller, marks: Marks) {
+        let now = |clock| {
+            let time = clock_gettime(clock);
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        let (realtime, boottime) = (now(ClockId::Realtime), now(ClockId::Boottime));
+        for (operation, place) in marks {
+            let is_directory = { place.object }.is_some_and(|it| kind(it.mode) == libc::S_IFDIR);
+            if is_directory {
+                // It is renamed or removed: the paths below it will differ.
+                self.shared.moves.fetch_add(1, SeqCst);
+            }
+            self.record(&Record::Mark(Mark {
+                realtime,
+                boottime,
+                process: caller.process,
+                operation,
+                directory: place.directory,
+                path: place.path,
+                name: place.name,
+                object: place.object,
+            }));
+        }
+    }
+
+    /// Returns the marks of a call: none if it only concerns other files.
+    fn marks(&mut self, caller: &mut Caller, call: &Call) -> Result<Marks, Unmarked> {
+        let one = |operation, place: Option<Place>| {
+            let place = place.filter(|place| place.is_inside);
+            place.map(|place| (operation, place)).into_iter().collect()
+        };
+        match *call {
+            Call::Open(path, flags) => self.open(caller, path, flags, 0),
+            Call::OpenStructure(path, at) => {
+                let mut how = [0; 24];
+                if read_bytes(caller, at, &mut how)? < how.len() {
+                    return Err(Unmarked::Missing(Gap::Unreadable));
+                }
+                let [flags, _, resolve] = [0, 8, 16].map(|at| {
+                    let word = how[at..].first_chunk().copied();
+                    u64::from_le_bytes(word.unwrap_or_default())
+                });
+                if flags & u64::from(WRITING) == 0 {
+                    return Ok(Vec::new());
+                }
+                self.open(caller, path, flags, resolve)
+            }
+            Call::Truncate(path) => {
+                let place = self.resolve(caller, path, Wants::File, false)?;
+                Ok(one(Operation::Truncated, place.filter(is_writable)))
+            }
+            Call::MakeNode(path) => {
+                let place = self.resolve(caller, path, Wants::Name, false)?;
+                Ok(one(Operation::Created, place))
+            }
+            Call::Symlink(path) => {
+                let place = self.resolve(caller, path, Wants::Name, false)?;
+                Ok(one(Operation::Symlinked, place))
+            }
+            Call::Unlink(path, flags) => {
+                let operation = match flags & libc::AT_REMOVEDIR as u32 {
+                    0 => Operation::Unlinked,
+                    _ => Operation::DirectoryRemoved,
+                };
+                let place = self.resolve(caller, path, Wants::Name, false)?;
+                Ok(one(operation, place.filter(|place| place.object.is_some())))
+            }
+            Call::Rename(from, to, flags) => {
+                let (before, after) = match flags & EXCHANGE {
+                    0 => (Operation::RenamedFrom, Operation::RenamedTo),
+                    _ => (Operation::Exchanged, Operation::Exchanged),
+                };
+                let from = self.resolve(caller, from, Wants::Name, false)?;
+                let to = self.resolve(caller, to, Wants::Name, false)?;
+                Ok(pair((before, from), (after, to)))
+            }
+            Call::Link(from, to, flags) => {
+                let flags = flags as i32;
+                let wants = match flags & libc::AT_SYMLINK_FOLLOW {
+                    0 => Wants::Name,
+                    _ => Wants::File,
+                };
+                let may_be_empty = flags & libc::AT_EMPTY_PATH != 0;
+                let from = self.resolve(caller, from, wants, may_be_empty)?;
+                let to = self.resolve(caller, to, Wants::Name, false)?;
+                Ok(pair((Operation::LinkedFrom, from), (Operation::Linked, to)))
+            }
+            Call::Handle | Call::IoUring | Call::View | Call::Unknown => Ok(Vec::new()),
+        }
+    }
+
+    fn open(
+        &mut self,
+        caller: &mut Caller,
+        path: Named,
+        flags: u64,
+        resolve: u64,
+    ) -> Result<Marks, Unmarked> {
+        let has = |flag: i32| flags & flag as u64 == flag as u64;
+        if has(libc::O_PATH) {
+            return Ok(Vec::new());
+        }
+        let is_temporary = has(libc::O_TMPFILE);
+        let wants = if is_temporary {
+            Wants::Directory
+        } else if has(libc::O_NOFOLLOW) || has(libc::O_CREAT | libc::O_EXCL) {
+            Wants::Name
+        } else {
+            Wants::File
+        };
+        let in_root = resolve & IN_ROOT != 0;
+        let text = self.callers.read_text(caller, path.text)?;
+        let mut request = self.request(caller, path.directory, &text, wants);
+        request.in_root = in_root;
+        // The call fails if there is anything.
+        request.is_new = has(libc::O_CREAT | libc::O_EXCL);
+        let place = answer(request.resolve(&mut self.places), caller)?;
+        let Some(place) = place.filter(|place| place.is_inside) else {
+            return Ok(Vec::new());
+        };
+        let operation = if is_temporary {
+            Operation::Temporary
+        } else if !is_writable(&place) {
+            return Ok(Vec::new());
+        } else if has(libc::O_TRUNC) && place.object.is_some() {
+            Operation::OpenedTruncating
+        } else if has(libc::O_CREAT) {
+            Operation::Created
+        } else {
+            Operation::Opened
+        };
+        Ok(vec![(operation, place)])
+    }
+
+    /// Resolves a path; `None` if the call will fail.
+    fn resolve(
+        &mut self,
+        caller: &mut Caller,
+        path: Named,
+        wants: Wants,
+        may_be_empty: bool,
+    ) -> Result<Option<Place>, Unmarked> {
+        let text = self.callers.read_text(caller, path.text)?;
+        if text.is_empty() && may_be_empty {
+            let request = self.request(caller, path.directory, &text, wants);
+            return answer(request.descriptor(&mut self.places), caller);
+        }
+        let request = self.request(caller, path.directory, &text, wants);
+        answer(request.resolve(&mut self.places), caller)
+    }
+
+    fn request<'p>(
+        &self,
+        caller: &'p Caller,
+        directory: i32,
+        path: &'p [u8],
+        wants: Wants,
+    ) -> Request<'p> {
+        Request {
+            caller,
+            directory,
+            path,
+            wants,
+            in_root: false,
+            is_new: false,
+            may_differ: self.shared.views_differ.load(Relaxed) != 0,
+        }
+    }
+}
+
+/// Says what a failure means for a mark; `None` if the call will fail.
+fn answer(found: Result<Place, Unresolved>, caller: &Caller) -> Result<Option<Place>, Unmarked> {
+    match found {
+        Ok(place) => Ok(Some(place)),
+        Err(Unresolved::Absent) => Ok(None),
+        Err(Unresolved::Denied) if has_own_rights(caller) => Ok(None),
+        Err(Unresolved::Gone) => Err(Unmarked::Again),
+        Err(Unresolved::Unreadable) => Err(Unmarked::Missing(Gap::Unreadable)),
+        Err(Unresolved::Denied | Unresolved::Refused) => Err(Unmarked::Missing(Gap::Unresolved)),
+    }
+}
+
+/// Returns whether a caller may do no more than this process: it has the same
+/// user and user namespace.
+fn has_own_rights(caller: &Caller) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, readlinkat, statx};
+    let proc = caller.directory.as_fd();
+    let namespace = readlinkat(proc, "ns/user", Vec::new()).ok();
+    let own = readlinkat(CWD, "/proc/self/ns/user", Vec::new()).ok();
+    let owner = |stat: rustix::fs::Statx| (stat.stx_uid, stat.stx_gid);
+    let wanted = StatxFlags::UID | StatxFlags::GID;
+    let user = statx(proc, "", AtFlags::EMPTY_PATH, wanted).map(owner).ok();
+    let own_user = { statx(CWD, "/proc/self", AtFlags::empty(), wanted) }.map(owner);
+    namespace.is_some() && namespace == own && user.is_some() && user == own_user.ok()
+}
+
+/// Returns whether an open for writing may change what has this name: a FIFO,
+/// a device or a directory has no content to change.
+fn is_writable(place: &Place) -> bool {
+    let types = [libc::S_IFREG, libc::S_IFLNK];
+    match place.object {
+        Some(object) => types.contains(&kind(object.mode)),
+        None => !place.name.is_empty(),
+    }
+}
+
+/// Returns both marks of a call with two names, if the first exists and either
+/// is below a root.
+fn pair(from: (Operation, Option<Place>), to: (Operation, Option<Place>)) -> Marks {
+    let (Some(first), Some(second)) = (from.1, to.1) else {
+        return Vec::new();
+    };
+    if first.object.is_none() || !(first.is_inside || second.is_inside) {
+        return Vec::new();
+    }
+    vec![(from.0, first), (to.0, second)]
+}
