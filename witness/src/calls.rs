@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     Truncate,
     /// Entries, parameters.
     IoUring,
+    /// Descriptor, address, its length.
+    Connect,
     /// Changes what the caller's paths mean: its root, its mounts.
     View,
 }
@@ -126,6 +128,7 @@ pub(crate) const TABLE: &[Row] = {
         row(X86_64, 133, Kind::MakeNode, false),
         row(X86_64, 259, Kind::MakeNode, true),
         row(X86_64, 425, Kind::IoUring, false),
+        row(X86_64, 42, Kind::Connect, false),
         row(X86_64, 161, Kind::View, false),
         row(X86_64, 155, Kind::View, false),
         row(X86_64, 308, Kind::View, false),
@@ -153,6 +156,7 @@ pub(crate) const TABLE: &[Row] = {
         row(I386, 14, Kind::MakeNode, false),
         row(I386, 297, Kind::MakeNode, true),
         row(I386, 425, Kind::IoUring, false),
+        row(I386, 362, Kind::Connect, false),
         row(I386, 61, Kind::View, false),
         row(I386, 217, Kind::View, false),
         row(I386, 346, Kind::View, false),
@@ -172,6 +176,7 @@ pub(crate) const TABLE: &[Row] = {
         row(Aarch64, 45, Kind::Truncate, false),
         row(Aarch64, 33, Kind::MakeNode, true),
         row(Aarch64, 425, Kind::IoUring, false),
+        row(Aarch64, 203, Kind::Connect, false),
         row(Aarch64, 51, Kind::View, false),
         row(Aarch64, 41, Kind::View, false),
         row(Aarch64, 268, Kind::View, false),
@@ -214,6 +219,8 @@ pub(crate) enum Call {
     Symlink(Named),
     Handle,
     IoUring,
+    /// Where the address is in the caller's memory, and its length.
+    Connect(u64, u64),
     View,
     /// Another architecture's.
     Unknown,
@@ -270,6 +277,7 @@ pub(crate) fn decode(architecture: u32, number: u32, arguments: &[u64; 6]) -> Ca
         Kind::Symlink => Call::Symlink(named(1).0),
         Kind::Truncate => Call::Truncate(first),
         Kind::IoUring => Call::IoUring,
+        Kind::Connect => Call::Connect(argument(1), argument(2)),
         Kind::View => Call::View,
     }
 }
@@ -302,6 +310,7 @@ mod tests {
             (libc::SYS_mknod, Kind::MakeNode, false),
             (libc::SYS_mknodat, Kind::MakeNode, true),
             (libc::SYS_io_uring_setup, Kind::IoUring, false),
+            (libc::SYS_connect, Kind::Connect, false),
             (libc::SYS_chroot, Kind::View, false),
             (libc::SYS_pivot_root, Kind::View, false),
             (libc::SYS_setns, Kind::View, false),
@@ -323,6 +332,7 @@ mod tests {
             (libc::SYS_truncate, Kind::Truncate, false),
             (libc::SYS_mknodat, Kind::MakeNode, true),
             (libc::SYS_io_uring_setup, Kind::IoUring, false),
+            (libc::SYS_connect, Kind::Connect, false),
             (libc::SYS_chroot, Kind::View, false),
             (libc::SYS_pivot_root, Kind::View, false),
             (libc::SYS_setns, Kind::View, false),

@@ -5,6 +5,8 @@ mod marks;
 mod ring;
 
 #[cfg(target_os = "linux")]
+mod address;
+#[cfg(target_os = "linux")]
 mod callers;
 #[cfg(target_os = "linux")]
 mod calls;
@@ -29,7 +31,7 @@ mod unsupported;
 #[cfg(target_os = "linux")]
 mod witness;
 
-pub use marks::{Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal};
+pub use marks::{Chance, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal};
 pub use ring::Damaged;
 pub use ring::reader::Reader;
 

@@ -57,6 +57,17 @@ pub enum Operation {
     Truncated = 13,
 }
 
+impl Operation {
+    /// Returns whether the content of what has the name may change.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn writes_content(self) -> bool {
+        matches!(
+            self,
+            Self::Opened | Self::OpenedTruncating | Self::Created | Self::Truncated
+        )
+    }
+}
+
 const OPERATIONS: [Operation; 13] = [
     Operation::Opened,
     Operation::OpenedTruncating,
@@ -96,9 +107,12 @@ pub enum Gap {
     Overflow = 8,
     /// A record could not be decoded; the reader adds this one.
     Damaged = 9,
+    /// A file with several hard links was opened: it may be written under a name
+    /// that has no mark.
+    SeveralNames = 10,
 }
 
-const GAPS: [Gap; 9] = [
+const GAPS: [Gap; 10] = [
     Gap::Unreadable,
     Gap::Unresolved,
     Gap::IoUring,
@@ -108,6 +122,7 @@ const GAPS: [Gap; 9] = [
     Gap::Late,
     Gap::Overflow,
     Gap::Damaged,
+    Gap::SeveralNames,
 ];
 
 /// Why a command runs unwitnessed.
@@ -189,13 +204,32 @@ pub struct Mark {
     pub operation: Operation,
     /// The resolved directory that contains the name.
     pub directory: Identity,
-    /// The directory's path as the supervisor sees it; empty if it has none.
+    /// The directory's path as the supervisor sees it; empty if it has none. It
+    /// may be outside the roots: of a rename or link only one name must be
+    /// inside, and a file with several hard links may have one inside.
     pub path: Vec<u8>,
     /// The name in the directory; empty for a file that has none.
     pub name: Vec<u8>,
     /// What has the name before the call; `None` if nothing has, or if the call
     /// fails unless nothing has (`O_EXCL`).
     pub object: Option<Identity>,
+    /// Whether the call is known to fail in some cases.
+    pub chance: Chance,
+}
+
+/// Whether a call is known to fail in some cases. Any call may fail for other
+/// reasons, such as rights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Chance {
+    /// It is not.
+    #[default]
+    Good = 0,
+    /// It fails if anything has the name, which was not looked at (`O_EXCL`).
+    IfNew = 1,
+    /// It fails, unless what was found has changed since: something has the
+    /// name that it must not replace, or it is to another device.
+    Poor = 2,
 }
 
 /// One record of the ring.
@@ -234,6 +268,15 @@ pub enum Record {
     },
     /// The command runs unwitnessed: there will be no marks.
     Refused(Refusal),
+    /// A process asks for a connection to another one on this machine, which may
+    /// write for it.
+    Connected {
+        /// Its last [`Process`] record is before this one.
+        process: ProcessId,
+        /// The path of a socket, with `@` in front if it is in no directory, or
+        /// `tcp:PORT`.
+        address: Vec<u8>,
+    },
 }
 
 impl Record {
@@ -258,7 +301,8 @@ impl Record {
                 number(&mark.boottime.to_le_bytes());
                 number(&mark.process.pid.to_le_bytes());
                 number(&mark.process.started.to_le_bytes());
-                number(&[mark.operation as u8, u8::from(mark.object.is_some())]);
+                let flags = u8::from(mark.object.is_some()) | (mark.chance as u8) << 1;
+                number(&[mark.operation as u8, flags]);
                 identity(&mark.directory, out);
                 identity(&mark.object.unwrap_or_default(), out);
                 text(&mark.path, out);
@@ -294,6 +338,13 @@ impl Record {
                 number(&seq.to_le_bytes());
                 number(&[*why as u8]);
             }
+            Self::Connected { process, address } => {
+                number(&[8]);
+                number(&seq.to_le_bytes());
+                number(&process.pid.to_le_bytes());
+                number(&process.started.to_le_bytes());
+                text(address, out);
+            }
         }
     }
 
@@ -313,7 +364,7 @@ impl Record {
             2 => {
                 let (realtime, boottime) = (input.u64()?, input.u64()?);
                 let process = input.process()?;
-                let [operation, has_object] = input.take()?;
+                let [operation, flags] = input.take()?;
                 let operations = OPERATIONS.into_iter();
                 let operation = { operations }.find(|one| *one as u8 == operation)?;
                 let (directory, object) = (input.identity()?, input.identity()?);
@@ -325,7 +376,9 @@ impl Record {
                     directory,
                     path: input.text()?,
                     name: input.text()?,
-                    object: (has_object == 1).then_some(object),
+                    object: (flags & 1 != 0).then_some(object),
+                    chance: *[Chance::Good, Chance::IfNew, Chance::Poor]
+                        .get(usize::from(flags >> 1))?,
                 })
             }
             3 => {
@@ -349,6 +402,10 @@ impl Record {
                 let [why] = input.take()?;
                 Self::Refused(Refusal::from_number(why)?)
             }
+            8 => Self::Connected {
+                process: input.process()?,
+                address: input.text()?,
+            },
             _ => return None,
         };
         input.0.is_empty().then_some((seq, record))

@@ -26,6 +26,7 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Re
     let wanted = StatxFlags::TYPE
         | StatxFlags::MODE
         | StatxFlags::INO
+        | StatxFlags::NLINK
         | StatxFlags::BTIME
         | StatxFlags::MNT_ID;
     statx(directory, name, flags | AtFlags::NO_AUTOMOUNT, wanted)
@@ -49,6 +50,11 @@ pub(crate) fn identity(stat: &Statx) -> Identity {
     }
 }
 
+/// Returns whether a file has other names: hard links.
+pub(crate) fn has_other_names(stat: &Statx) -> bool {
+    stat.stx_nlink > 1 && kind(stat.stx_mode) == libc::S_IFREG
+}
+
 /// Returns the type in a mode.
 pub(crate) fn kind(mode: u16) -> u32 {
     u32::from(mode) & libc::S_IFMT
@@ -61,6 +67,17 @@ pub(crate) fn key(stat: &Statx) -> Key {
     (identity(stat), stat.stx_mnt_id)
 }
 
+impl Where {
+    /// Returns whether it may be below a root, and the path; empty if unknown.
+    pub(crate) fn parts(self) -> (bool, Vec<u8>) {
+        match self {
+            Self::Inside(path) => (true, path),
+            Self::Outside(path) => (false, path),
+            Self::Unknown => (true, Vec::new()),
+        }
+    }
+}
+
 /// A process, the descriptor that a path begins at, and the text before its last
 /// name.
 pub(crate) type Way = (ProcessId, i32, Vec<u8>);
@@ -70,8 +87,8 @@ pub(crate) type Way = (ProcessId, i32, Vec<u8>);
 pub(crate) enum Where {
     /// Below a root, or a root itself: its path.
     Inside(Vec<u8>),
-    /// Elsewhere.
-    Outside,
+    /// Elsewhere: its path.
+    Outside(Vec<u8>),
     /// In a mount that this process does not see. It may be below a root.
     Unknown,
 }
@@ -190,10 +207,10 @@ impl Places {
         };
         let decide = |path: Vec<u8>| match self.is_inside(&path) {
             true => Where::Inside(path),
-            false => Where::Outside,
+            false => Where::Outside(path),
         };
         if path.ends_with(b" (deleted)") && is_gone(directory, &path) {
-            return Where::Outside;
+            return Where::Outside(path);
         }
         let Some(caller) = caller else {
             return decide(path);

@@ -13,8 +13,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::callers::Caller;
-use crate::marks::Identity;
-use crate::place::{Places, Way, Where, identity, key, kind, look, look_at};
+use crate::marks::{Chance, Identity};
+use crate::place::{Places, Way, Where, has_other_names, identity, key, kind, look, look_at};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const ANY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -47,6 +47,19 @@ pub(crate) struct Place {
     /// What has the name now.
     pub(crate) object: Option<Identity>,
     pub(crate) is_inside: bool,
+    /// What has the name is a file with other hard links.
+    pub(crate) has_other_names: bool,
+    /// Whether the call is known to fail for what is here.
+    pub(crate) chance: Chance,
+}
+
+impl Place {
+    /// Notes that the call replaces nothing.
+    pub(crate) fn must_be_new(&mut self) {
+        if self.object.is_some() {
+            self.chance = Chance::Poor;
+        }
+    }
 }
 
 /// Why there is no place.
@@ -157,7 +170,7 @@ impl Request<'_> {
             return match look(base, &path, AtFlags::empty()) {
                 Ok(stat) if key(&stat) == led => {
                     let place = places.known(&led);
-                    Ok(place.map(|place| self.at(&stat, place, name, None)))
+                    Ok(place.map(|place| at(&stat, place, name, None)))
                 }
                 _ => Ok(None),
             };
@@ -396,32 +409,16 @@ impl Request<'_> {
         let object = match self.is_new {
             true => None,
             false => match look(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(object) => Some(identity(&object)),
+                Ok(object) => Some(object),
                 Err(Errno::NOENT) => None,
                 Err(error) => return Err(error.into()),
             },
         };
-        let is_link = object.is_some_and(|object| kind(object.mode) == libc::S_IFLNK);
+        let is_link = { object.as_ref() }.is_some_and(|it| kind(it.stx_mode) == libc::S_IFLNK);
         if is_link && self.wants == Wants::File {
             return Ok(None);
         }
-        Ok(Some(self.at(&stat, place, &name, object)))
-    }
-
-    /// Returns the place of a name in a directory.
-    fn at(&self, stat: &Statx, place: Where, name: &[u8], object: Option<Identity>) -> Place {
-        let is_inside = place != Where::Outside;
-        let path = match place {
-            Where::Inside(path) => path,
-            _ => Vec::new(),
-        };
-        Place {
-            directory: identity(stat),
-            path,
-            name: name.to_vec(),
-            object,
-            is_inside,
-        }
+        Ok(Some(at(&stat, place, &name, object.as_ref())))
     }
 
     /// Returns the place of an open file or directory: of a directory itself,
@@ -431,17 +428,15 @@ impl Request<'_> {
         let object = identity(&stat);
         if FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::Directory {
             let place = places.find(file.as_fd(), &stat, self.other_view());
-            let is_inside = place != Where::Outside;
-            let path = match place {
-                Where::Inside(path) => path,
-                _ => Vec::new(),
-            };
+            let (is_inside, path) = place.parts();
             return Ok(Place {
                 directory: object,
                 path,
                 name: Vec::new(),
                 object: None,
                 is_inside,
+                has_other_names: false,
+                chance: Chance::Good,
             });
         }
         if kind(stat.stx_mode) == libc::S_IFREG {
@@ -467,7 +462,23 @@ impl Request<'_> {
             name: Vec::new(),
             object: Some(object),
             is_inside: kind(stat.stx_mode) == libc::S_IFREG,
+            has_other_names: false,
+            chance: Chance::Good,
         })
+    }
+}
+
+/// Returns the place of a name in a directory.
+fn at(directory: &Statx, place: Where, name: &[u8], object: Option<&Statx>) -> Place {
+    let (is_inside, path) = place.parts();
+    Place {
+        directory: identity(directory),
+        path,
+        name: name.to_vec(),
+        object: object.map(identity),
+        is_inside,
+        has_other_names: object.is_some_and(has_other_names),
+        chance: Chance::Good,
     }
 }
 

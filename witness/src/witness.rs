@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::address;
 use crate::callers::{Caller, Callers, Failed, read_bytes};
 use crate::calls::{Call, Named, WRITING, X32, decode};
-use crate::marks::{Gap, Mark, Operation, Record};
+use crate::marks::{Chance, Gap, Mark, Operation, Record};
 use crate::place::{Places, kind};
 use crate::processes::{Notification, Shared};
 use crate::resolve::{Place, Request, Unresolved, Wants};
@@ -21,6 +22,9 @@ const IN_ROOT: u64 = 0x10;
 
 /// `RENAME_EXCHANGE` of `renameat2`.
 const EXCHANGE: u32 = 2;
+
+/// `RENAME_NOREPLACE` of `renameat2`.
+const NO_REPLACE: u32 = 1;
 
 /// After how many records the reader is told even if more calls wait.
 const BATCH: u32 = 64;
@@ -182,17 +186,42 @@ impl Witness {
         }
         self.places.note_moves(self.shared.moves.load(SeqCst));
         let mut caller = self.callers.take(call.thread)?;
+        if let Call::Connect(at, length) = decoded {
+            let mut bytes = [0; address::LONGEST];
+            let length = usize::try_from(length).map_or(bytes.len(), |it| it.min(bytes.len()));
+            let got = read_bytes(&caller, at, &mut bytes[..length])?;
+            if let Some(address) = address::here(&bytes[..got])
+                && sys::is_waiting(listener, call.id)
+            {
+                self.introduce(&mut caller);
+                let process = caller.process;
+                self.record(&Record::Connected { process, address });
+            }
+            self.callers.keep(caller);
+            return Ok(());
+        }
         let marks = self.marks(&mut caller, &decoded)?;
         // What was read may be another thread's if the caller does not wait.
         if !marks.is_empty() && sys::is_waiting(listener, call.id) {
-            let (target, holders) = self.shared.processes();
-            for process in self.callers.unrecorded(&mut caller, target, holders) {
-                self.record(&Record::Process(process));
+            let writes = |(operation, place): &(Operation, Place)| {
+                place.has_other_names && operation.writes_content()
+            };
+            if marks.iter().any(writes) {
+                self.gap(Gap::SeveralNames, call.thread);
             }
+            self.introduce(&mut caller);
             self.write(&caller, marks);
         }
         self.callers.keep(caller);
         Ok(())
+    }
+
+    /// Records a process and its ancestors, if they are not recorded yet.
+    fn introduce(&mut self, caller: &mut Caller) {
+        let (target, holders) = self.shared.processes();
+        for process in self.callers.unrecorded(caller, target, holders) {
+            self.record(&Record::Process(process));
+        }
     }
 
     /// Writes marks.
@@ -217,6 +246,7 @@ impl Witness {
                 path: place.path,
                 name: place.name,
                 object: place.object,
+                chance: place.chance,
             }));
         }
     }
@@ -224,7 +254,7 @@ impl Witness {
     /// Returns the marks of a call: none if it only concerns other files.
     fn marks(&mut self, caller: &mut Caller, call: &Call) -> Result<Marks, Unmarked> {
         let one = |operation, place: Option<Place>| {
-            let place = place.filter(|place| place.is_inside);
+            let place = place.filter(is_relevant);
             place.map(|place| (operation, place)).into_iter().collect()
         };
         match *call {
@@ -269,7 +299,12 @@ impl Witness {
                     _ => (Operation::Exchanged, Operation::Exchanged),
                 };
                 let from = self.resolve(caller, from, Wants::Name, false)?;
-                let to = self.resolve(caller, to, Wants::Name, false)?;
+                let mut to = self.resolve(caller, to, Wants::Name, false)?;
+                if flags & NO_REPLACE != 0
+                    && let Some(to) = &mut to
+                {
+                    to.must_be_new();
+                }
                 Ok(pair((before, from), (after, to)))
             }
             Call::Link(from, to, flags) => {
@@ -280,10 +315,15 @@ impl Witness {
                 };
                 let may_be_empty = flags & libc::AT_EMPTY_PATH != 0;
                 let from = self.resolve(caller, from, wants, may_be_empty)?;
-                let to = self.resolve(caller, to, Wants::Name, false)?;
+                let mut to = self.resolve(caller, to, Wants::Name, false)?;
+                if let Some(to) = &mut to {
+                    to.must_be_new();
+                }
                 Ok(pair((Operation::LinkedFrom, from), (Operation::Linked, to)))
             }
-            Call::Handle | Call::IoUring | Call::View | Call::Unknown => Ok(Vec::new()),
+            Call::Handle | Call::IoUring | Call::Connect(..) | Call::View | Call::Unknown => {
+                Ok(Vec::new())
+            }
         }
     }
 
@@ -311,11 +351,15 @@ impl Witness {
         let mut request = self.request(caller, path.directory, &text, wants);
         request.in_root = in_root;
         // The call fails if there is anything.
-        request.is_new = has(libc::O_CREAT | libc::O_EXCL);
+        let is_new = has(libc::O_CREAT | libc::O_EXCL);
+        request.is_new = is_new;
         let place = answer(request.resolve(&mut self.places), caller)?;
-        let Some(place) = place.filter(|place| place.is_inside) else {
+        let Some(mut place) = place.filter(is_relevant) else {
             return Ok(Vec::new());
         };
+        if is_new {
+            place.chance = Chance::IfNew;
+        }
         let operation = if is_temporary {
             Operation::Temporary
         } else if !is_writable(&place) {
@@ -402,6 +446,11 @@ fn is_writable(place: &Place) -> bool {
     }
 }
 
+/// Returns whether a file is below a root, or may have a name there.
+fn is_relevant(place: &Place) -> bool {
+    place.is_inside || place.has_other_names
+}
+
 /// Returns both marks of a call with two names, if the first exists and either
 /// is below a root.
 fn pair(from: (Operation, Option<Place>), to: (Operation, Option<Place>)) -> Marks {
@@ -410,6 +459,10 @@ fn pair(from: (Operation, Option<Place>), to: (Operation, Option<Place>)) -> Mar
     };
     if first.object.is_none() || !(first.is_inside || second.is_inside) {
         return Vec::new();
+    }
+    let (mut first, mut second) = (first, second);
+    if first.directory.device != second.directory.device {
+        (first.chance, second.chance) = (Chance::Poor, Chance::Poor);
     }
     vec![(from.0, first), (to.0, second)]
 }

@@ -15,6 +15,7 @@ use std::process::{Output, Stdio};
 
 use common::{Place, gaps, heavy, not_tested, short};
 use rustix::process::geteuid;
+use touchmark_witness::Gap;
 
 /// When a row runs, and by whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -396,7 +397,10 @@ impl Row {
             assert!(expected[file] == *bytes, "{name}{by}: {file:?} differs");
         }
         let records = place.ended();
-        assert_eq!(gaps(&records), [], "{name}{by}");
+        let mut gaps = gaps(&records);
+        // Some of them write a file of which they have made a hard link.
+        gaps.retain(|gap| *gap != Gap::SeveralNames);
+        assert_eq!(gaps, [], "{name}{by}");
         let marks: Vec<PathBuf> = { short(&records).into_iter() }.map(|mark| mark.1).collect();
         for file in found.keys() {
             let path = place.root.join(file);

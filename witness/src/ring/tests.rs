@@ -20,6 +20,7 @@ fn mark(name: &str) -> Record {
         path: b"/a/b".to_vec(),
         name: name.into(),
         object: Some(Identity::default()),
+        chance: crate::marks::Chance::IfNew,
     })
 }
 
