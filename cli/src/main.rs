@@ -45,6 +45,7 @@ mod ui;
 mod undone;
 mod versions;
 mod wire;
+mod witness;
 
 fn main() -> ExitCode {
     // Agents run hooks before and after every tool, so this is checked first.

@@ -150,7 +150,7 @@ impl By {
     pub(crate) fn is(&self, author: &Author, evidence: Evidence) -> bool {
         match self {
             Self::Me => author.kind == AuthorKind::User,
-            Self::Command => evidence == Evidence::Command,
+            Self::Command => evidence.is_of_command(),
             Self::Session(session) => author.is(session),
         }
     }

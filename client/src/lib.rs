@@ -100,6 +100,7 @@ pub mod start;
 pub mod tools;
 mod values;
 mod wire;
+mod witness;
 
 // These tests run both connections against a small fake daemon, which needs
 // sockets.
@@ -112,6 +113,7 @@ pub use find::{Environment, Workspace};
 pub use start::{Start, connect_or_start};
 /// The types of the protocol.
 pub use touchmark_proto as proto;
+pub use witness::{WITNESS_VARIABLE, witnessed_by};
 
 /// The default time to wait for an answer. It is long because a query waits for
 /// its fence, and a slow disk must not look like a daemon that has exited.

@@ -6,9 +6,9 @@ use tokio::sync::Semaphore;
 use touchmark_engine::Fact;
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{Done, Sync};
-use touchmark_proto::hooks::HookPrinted;
+use touchmark_proto::hooks::{HookEvent, HookPrinted};
 use touchmark_proto::writes::RecoveryRestore;
-use touchmark_proto::{Error, ErrorCode, FreeJson, Reply, Request};
+use touchmark_proto::{Error, ErrorCode, Reply, Request};
 
 use crate::context::{Context, aside};
 use crate::guard::Guard;
@@ -171,9 +171,7 @@ async fn row(
             Reply::RecoveryDelete(recovery(&cx, move |guard| guard.delete(&ask.id)).await?)
         }
 
-        Ask::HookEvent(ask) => {
-            Reply::HookEvent(hook(cx, parts, &ask.agent, ask.input, undo).await?)
-        }
+        Ask::HookEvent(ask) => Reply::HookEvent(hook(cx, parts, ask, undo).await?),
         Ask::HookAck(ask) => {
             hooks::acknowledge(&parts.hooks(cx), &ask.ack).await?;
             Reply::HookAck(Done {})
@@ -210,11 +208,10 @@ async fn row(
 async fn hook(
     cx: Context,
     parts: &Parts,
-    agent: &str,
-    input: FreeJson,
+    ask: HookEvent,
     undo: &mut Vec<Request>,
 ) -> Result<HookPrinted, Error> {
-    let Some(hook) = Agent::named(agent) else {
+    let Some(hook) = Agent::named(&ask.agent) else {
         let hint = format!("an agent is one of {}", Agent::names());
         return Err(Error::invalid("no such agent").hint(hint));
     };
@@ -224,7 +221,9 @@ async fn hook(
     if off.is_some() || cx.process.is_some_and(itself) {
         return Ok(hooks::silence());
     }
-    let answered = hooks::answer(hook, input.0, parts.hooks(cx)).await;
+    let mut daemon = parts.hooks(cx);
+    daemon.below = ask.below;
+    let answered = hooks::answer(hook, ask.input.0, daemon).await;
     *undo = answered.undo;
     Ok(answered.printed)
 }

@@ -111,6 +111,8 @@ pub enum Event {
     /// SIGHUP: read the configuration again, and check that sockets and watches
     /// are still in place.
     HungUp,
+    /// Witnessed commands have made marks.
+    Marked,
     /// Something was mounted or unmounted anywhere on the system.
     Mounted,
     /// A check of what all daemons of the user use is done.

@@ -72,6 +72,7 @@ pub mod time;
 pub mod tools;
 mod undo;
 pub mod watch;
+mod witness;
 mod worktrees;
 
 pub use error::Error;

@@ -36,6 +36,7 @@ mod tasks;
 mod telemetry;
 #[cfg(test)]
 mod tests;
+mod witnessed;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -392,6 +393,7 @@ impl Daemon {
                 self.mend_coverage();
                 self.look_at_places();
             }
+            Event::Marked => self.look_at_rings(),
             Event::Mounted => {
                 self.look_around();
                 self.carry_out_all();
@@ -423,6 +425,7 @@ impl Daemon {
     /// Passes an input to the engine. The new effects are queued after the
     /// pending ones.
     fn decide(&mut self, input: Input) {
+        self.look_at_rings();
         self.engine
             .handle(self.workspace.time.now(), input, &mut self.turn.decided);
         self.turn.effects.extend(self.turn.decided.drain(..));
@@ -450,6 +453,7 @@ impl Daemon {
             Effect::Compare(comparison) => self.compare(comparison),
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
+            Effect::Witness(window) => self.witness(window),
             Effect::Write { request, order } => {
                 self.outbox.push(Say::Write(request, Box::new(order)));
             }

@@ -3,7 +3,8 @@
 
 use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
-use crate::ledger::state::{KeptVersion, State};
+use crate::ledger::state::{Command, KeptVersion, State};
+use crate::witnesses::{Change, Verdict, Witnesses};
 
 /// How long after a session's declared version a formatter's change still
 /// belongs to that session (ATTR-17). In milliseconds.
@@ -32,6 +33,13 @@ pub struct Observation<'a> {
     /// Whether the content may be held back for a declared writer that has not
     /// finished (ATTR-5). False when its edit is ending.
     pub hold: bool,
+    /// What commands are known to have written, and not to have (ATTR-3).
+    pub witnesses: &'a Witnesses,
+    /// Whether any process may have the file open for writing.
+    pub open: bool,
+    /// The file's inode number; `None` if there is no file, or if it is not
+    /// known any more.
+    pub inode: Option<u64>,
 }
 
 /// Who wrote a content, and the evidence for it.
@@ -165,7 +173,59 @@ pub fn decide(state: &State, seen: Observation<'_>) -> Decision {
         return marked(edit.fact.session.clone(), edit.fact.edit);
     }
 
-    undeclared(state, seen.path, seen.hash, seen.now)
+    by_the_kernel(state, seen)
+        .unwrap_or_else(|| undeclared(state, seen.witnesses, seen.path, seen.hash, seen.now))
+}
+
+/// ATTR-3: returns the decision for a change of which witnesses tell whose it
+/// is. `None` if a mark of a tool may explain it, or if no witness is certain.
+fn by_the_kernel(state: &State, seen: Observation<'_>) -> Option<Decision> {
+    if state.edits_on(seen.path).next().is_some() {
+        return None;
+    }
+    let change = Change {
+        closes: seen.changes,
+        is_removal: seen.hash.is_none(),
+        inode: seen.inode,
+        open: seen.open || seen.writing,
+        is_contested: false,
+        now: seen.now,
+    };
+    let mut windows = state.windows_on(seen.path).peekable();
+    windows.peek()?;
+    let names: Vec<&RelPath> = state
+        .names
+        .others_of(seen.path)
+        .chain([seen.path])
+        .collect();
+    let mut wrote: Option<&Command> = None;
+    for window in windows {
+        let number = window.fact.command;
+        let began = state.past_command(number).map_or(0, |past| past.begun.1);
+        let recorded = state.paths.get(seen.path);
+        let versions = recorded.map(|recorded| recorded.versions.iter().rev());
+        let mut lately = { versions.into_iter().flatten() }.take_while(|kept| kept.n > window.n);
+        let change = Change {
+            is_contested: lately.any(|kept| !kept.is_by(&window.fact.session)),
+            ..change
+        };
+        match seen.witnesses.judge(number, began, &names, change) {
+            Verdict::NotWritten => {}
+            // Of several windows over the same processes, the last is theirs.
+            Verdict::Written if wrote.is_none() => wrote = Some(window),
+            Verdict::Written
+                if wrote.is_some_and(|it| seen.witnesses.is_one(it.fact.command, number)) => {}
+            Verdict::Written | Verdict::Unknown => return None,
+        }
+    }
+    Some(match wrote {
+        Some(window) => Decision::by(
+            Author::agent(window.fact.session.clone()),
+            Evidence::Process,
+            None,
+        ),
+        None => Decision::by(Author::USER, Evidence::Unmarked, None),
+    })
 }
 
 /// ATTR-1: returns the decision for a content that an open edit declared. An
@@ -192,6 +252,7 @@ fn declared(state: &State, path: &RelPath, hash: Option<Hash>) -> Option<Decisio
 /// since (ATTR-5).
 pub fn passed(
     state: &State,
+    witnesses: &Witnesses,
     path: &RelPath,
     hash: Option<Hash>,
     now: Millis,
@@ -199,7 +260,7 @@ pub fn passed(
 ) -> Decision {
     declared(state, path, hash)
         .or_else(|| reported(state, path, hash, now, window))
-        .unwrap_or_else(|| undeclared(state, path, hash, now))
+        .unwrap_or_else(|| undeclared(state, witnesses, path, hash, now))
 }
 
 /// ATTR-8: returns the decision for the session of a one-call mark.
@@ -226,8 +287,14 @@ fn awaited(state: &State, seen: Observation<'_>) -> bool {
 /// ATTR-4: returns who wrote a content that no edit has declared. A mark
 /// without a declared content does not claim it before the mark ends. Until
 /// then the mark's session is only a candidate.
-fn undeclared(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) -> Decision {
-    let mut decision = unclaimed(state, path, hash, now);
+fn undeclared(
+    state: &State,
+    witnesses: &Witnesses,
+    path: &RelPath,
+    hash: Option<Hash>,
+    now: Millis,
+) -> Decision {
+    let mut decision = unclaimed(state, witnesses, path, hash, now);
     let Decision::By {
         author,
         edit,
@@ -291,9 +358,16 @@ pub fn by_editor(
 }
 
 /// Returns who wrote a content that no mark and no editor claims: ATTR-17,
-/// ATTR-6, ATTR-7.
-pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis) -> Decision {
-    let mut windows = state.windows_on(path).peekable();
+/// ATTR-6, ATTR-7. A command that is known not to have written the file has not
+/// (ATTR-3).
+pub fn unclaimed(
+    state: &State,
+    witnesses: &Witnesses,
+    path: &RelPath,
+    hash: Option<Hash>,
+    now: Millis,
+) -> Decision {
+    let mut windows = state.writing_windows(witnesses, path).peekable();
 
     // ATTR-7: no evidence claims it.
     if windows.peek().is_none() {
@@ -305,7 +379,7 @@ pub fn unclaimed(state: &State, path: &RelPath, hash: Option<Hash>, now: Millis)
     if hash.is_some()
         && let Some(session) = edited_before(state, path, None, now)
         && state
-            .windows_on(path)
+            .writing_windows(witnesses, path)
             .any(|window| window.fact.formatter || window.fact.session == session)
     {
         return Decision::formatted(session);

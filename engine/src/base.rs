@@ -20,6 +20,7 @@ use crate::tracker::turn::Turn;
 use crate::unsaved::Unsaved;
 use crate::view::View;
 use crate::view::names_used::NamesUsed;
+use crate::witnesses::Witnesses;
 
 /// The part of the engine that most handlers need.
 #[derive(Clone, Debug)]
@@ -36,6 +37,7 @@ pub(crate) struct Base {
     pub unsaved: Unsaved,
     /// The user has paused touchmark (OFF-2).
     pub paused: bool,
+    pub witnesses: Witnesses,
     /// Sessions, and files that others removed: the session was asked whether
     /// it wants to create the file again (GUARD-4).
     pub asked_of: BTreeSet<(SessionId, RelPath)>,
@@ -58,6 +60,7 @@ impl Base {
             subscribed: true,
             unsaved: Unsaved::default(),
             paused: false,
+            witnesses: Witnesses::default(),
             asked_of: BTreeSet::new(),
             names_used: NamesUsed::default(),
         }

@@ -34,6 +34,10 @@ pub enum Effect {
     /// Pass [`Input::ProcessEnded`](crate::Input::ProcessEnded) when this
     /// process has ended, immediately if it does not exist.
     AwaitProcess(u32),
+    /// Make a ring for the witness of this window's command, and report what it
+    /// sees as [`Input::Witnessed`](crate::Input::Witnessed), each time before
+    /// the next input (ATTR-3).
+    Witness(u64),
     /// Write a file, guarded, once every earlier record is committed; then pass
     /// [`Input::Written`](crate::Input::Written).
     Write {

@@ -164,6 +164,9 @@ impl Engine {
             Input::Learned { request, learned } => self.learned(request, learned),
             Input::Swept(swept) => self.core.swept(None, &swept),
             Input::CommandUnanswered { command } => self.core.command_unanswered(&command),
+            Input::Witnessed { window, sightings } => {
+                self.core.base.witnessed(window, sightings);
+            }
             Input::CommandBegan { command, time } => self.core.command_began(&command, time),
             Input::CommandNeverRan { command } => self.core.command_never_ran(&command),
             Input::HookUnanswered { session } => self.core.base.count_unanswered(&session),
@@ -299,6 +302,7 @@ impl Engine {
                         self.core.settle_in_time(&path);
                     }
                 }
+                Timer::Marked(path) => self.core.base.look_at_mark(&path),
                 Timer::Edit(edit) => self.core.edit_due(edit),
                 Timer::Command(command) => self.core.command_due(command),
                 Timer::Request(request) => self.request_due(request),

@@ -146,6 +146,15 @@ pub enum Input {
         /// The command's name on the wire.
         command: String,
     },
+    /// What the witness of a window's command has seen, oldest first (ATTR-3).
+    /// It was seen before the call went on, so it comes before the read that
+    /// finds what the call did.
+    Witnessed {
+        /// The window's number.
+        window: u64,
+        /// What was seen.
+        sightings: Vec<Sighting>,
+    },
     /// The first process of a window's command began at this time. The window
     /// claims no changes from before it.
     CommandBegan {
@@ -196,6 +205,52 @@ pub enum Input {
     /// The time that [`Engine::deadline`](crate::Engine::deadline) returned has
     /// come.
     Tick,
+}
+
+/// What the witness of a command has seen (ATTR-3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sighting {
+    /// The command is witnessed from its start.
+    Began,
+    /// A process of the command may write a name from now on, or what is below
+    /// it.
+    MayWrite(Mark),
+    /// Not every write is seen: why, for people.
+    Gap(String),
+}
+
+/// A mark of a witness: a name that a process may write from now on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The name.
+    pub name: RelPath,
+    /// When it was made, before the call went on.
+    pub made: Millis,
+    /// Whether the name is taken away, and not written.
+    pub removes: bool,
+    /// Whether what has the name is opened, and not replaced by a rename.
+    pub in_place: bool,
+    /// The inode number of the file that the call leaves at the name; `None` if
+    /// it is not known.
+    pub inode: Option<u64>,
+    /// Whether the call fails if a file has the name.
+    pub is_new: bool,
+    /// Whether the call fails, unless what the witness found has changed since.
+    pub is_poor: bool,
+    /// The process; `None` if it is not known, or if the command that started it
+    /// has left it behind.
+    pub process: Option<Marker>,
+}
+
+/// A process that may write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// When it was started.
+    pub began: Millis,
+    /// When the last program that a person types into was started, of this
+    /// process and those above it: an editor, or a shell without a script.
+    /// `None` if there is none.
+    pub typed: Option<Millis>,
 }
 
 /// The answer to a [`Question`](crate::effect::Question).

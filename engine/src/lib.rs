@@ -35,6 +35,7 @@ mod timers;
 mod tracker;
 mod unsaved;
 mod view;
+pub mod witnesses;
 
 pub use config::Config;
 pub use counts::Counts;
@@ -44,7 +45,7 @@ pub use effect::{
     ReadOrder, Recall, Sweep, WriteOrder,
 };
 pub use engine::Engine;
-pub use input::{Edited, Input, Learned, Swept, SweptFile, WriteOutcome};
+pub use input::{Edited, Input, Learned, Mark, Marker, Sighting, Swept, SweptFile, WriteOutcome};
 pub use ledger::record::{
     Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal,
     VersionFact,

@@ -13,6 +13,9 @@ pub(crate) enum Timer {
     Read(RelPath),
     /// An absence or a copy has to be recorded.
     Settle(RelPath),
+    /// A path has to be read, to see whether a mark of a witness has had an
+    /// effect.
+    Marked(RelPath),
     /// A request's `withinMs` or `waitMs` has passed.
     Request(RequestId),
     /// The comparison after a gap begins although no request needs it.

@@ -22,7 +22,9 @@ use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::proto::off::BYPASS_VARIABLE;
 use touchmark_client::proto::{FreeJson, quoting};
-use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
+use touchmark_client::{
+    Environment, Hello, Start, Workspace, connect_or_start, find, witnessed_by,
+};
 use touchmark_daemon::agent::Agent;
 use touchmark_daemon::{Unanswered, off, place};
 
@@ -193,6 +195,7 @@ fn ask(agent: &Agent, options: Options<'_>, until: Instant) -> Option<(Client, H
     let event = HookEvent {
         agent: agent.name.to_owned(),
         input: FreeJson(input),
+        below: witnessed_by(&workspace.places),
     };
     let printed = client.call(event).ok()?;
     Some((client, printed))

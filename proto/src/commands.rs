@@ -34,6 +34,13 @@ pub struct CommandBegin {
     pub formatter: bool,
     /// The files that the window covers; default `tracked`.
     pub scope: Option<CommandScope>,
+    /// Whether the client runs the command below `touchmark-witness`, with the
+    /// ring of this window: see `Places::ring` (ATTR-3). Default false.
+    #[serde(default)]
+    pub witness: bool,
+    /// The id of a window whose command runs this one, and whose witness sees it
+    /// too. `None` if there is none. No effect if that window has no witness.
+    pub below: Option<String>,
 }
 
 /// The files that a command window covers.
@@ -86,6 +93,10 @@ pub struct CommandEnded {
     /// Why the window did not cover all files of its scope, as a sentence for
     /// people (SCOPE-5). `None` if it covered all.
     pub partial: Option<String>,
+    /// Why it is not known what the command wrote, although a witness was asked
+    /// for, as a sentence for people (ATTR-3). `None` if it is known, or if no
+    /// witness was asked for.
+    pub unwitnessed: Option<String>,
 }
 
 /// Lists the newest commands.

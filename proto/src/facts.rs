@@ -82,8 +82,7 @@ pub enum Evidence {
     Command,
     /// An editor reported the save (ATTR-2).
     Editor,
-    /// The kernel named the process that wrote (ATTR-3). This version never
-    /// uses it.
+    /// The kernel named the process that wrote: one of a command (ATTR-3).
     Process,
     /// No rule names another author, so it is the user's (ATTR-7).
     Unmarked,
@@ -183,6 +182,11 @@ impl Evidence {
     /// that was recognised by its text names none (ATTR-17).
     pub fn is_likely(self, in_command: bool) -> bool {
         self == Self::Command && in_command
+    }
+
+    /// Returns whether a command wrote, and not a tool or a person.
+    pub fn is_of_command(self) -> bool {
+        matches!(self, Self::Command | Self::Process)
     }
 }
 

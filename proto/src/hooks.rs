@@ -11,6 +11,9 @@ pub struct HookEvent {
     pub agent: String,
     /// The JSON that the agent passed to its hook, unchanged.
     pub input: FreeJson,
+    /// The id of the command window whose witness sees the hook, and so the
+    /// agent (ATTR-3). `None` if there is none.
+    pub below: Option<String>,
 }
 
 /// What the hook prints, and its exit code.

@@ -145,6 +145,17 @@ impl Places {
         self.runtime.join(format!("{}.sock", self.key))
     }
 
+    /// Returns the path of the ring in which the witness of a command window
+    /// makes its marks. `command` is the window's id, such as `c5`.
+    pub fn ring(&self, command: &str) -> PathBuf {
+        self.rings().join(command)
+    }
+
+    /// Returns the directory of the rings.
+    pub fn rings(&self) -> PathBuf {
+        self.state.join("rings")
+    }
+
     /// Returns whether the name has the form of a [`key`].
     pub fn is_key(name: &str) -> bool {
         let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

@@ -140,5 +140,6 @@ mod vouching;
 mod waiting;
 mod watch;
 mod wires;
+mod witnessed;
 mod worktrees;
 mod wrapper;

@@ -232,6 +232,7 @@ fn a_debian_package_installs_runs_and_goes() {
     for file in [
         "/usr/bin/touchmark",
         "/usr/bin/touchmark-hook",
+        "/usr/bin/touchmark-witness",
         "/usr/lib/systemd/user/touchmark@.service",
         "/usr/lib/systemd/user/touchmark@.socket",
         "/usr/share/man/man1/touchmark.1.gz",

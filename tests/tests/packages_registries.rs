@@ -96,6 +96,7 @@ fn the_npm_packages_install_and_run_with_nothing_but_node() {
     holds.extend(set(&[
         "package/bin/touchmark",
         "package/bin/touchmark-hook",
+        "package/bin/touchmark-witness",
     ]));
     assert_eq!(files("tar", &["tf", program]), holds);
     let mut holds = set(&common);
@@ -213,6 +214,7 @@ fn the_python_packages_install_and_run_with_nothing_but_python() {
     holds.extend(set(&[
         "touchmark_cli.data/scripts/touchmark",
         "touchmark_cli.data/scripts/touchmark-hook",
+        "touchmark_cli.data/scripts/touchmark-witness",
         "touchmark_cli/__init__.py",
         "touchmark_cli/__main__.py",
     ]));

@@ -163,6 +163,7 @@ def claim(
 def command_begin(
     session: shapes.SessionId,
     *,
+    below: Optional[str] = None,
     bind: Optional[bool] = None,
     call_id: Optional[str] = None,
     formatter: Optional[bool] = None,
@@ -171,12 +172,14 @@ def command_begin(
     pid: Optional[int] = None,
     scope: Optional[shapes.CommandScope] = None,
     ttl_ms: Optional[int] = None,
+    witness: Optional[bool] = None,
 ) -> "Call[shapes.CommandBegun]":
     """Opens a command window. A change in the window belongs to the session, unless
     better evidence names another author (ATTR-6).
     """
     return Call("command/begin", {
         "session": session,
+        "below": below,
         "bind": bind,
         "callId": call_id,
         "formatter": formatter,
@@ -185,6 +188,7 @@ def command_begin(
         "pid": pid,
         "scope": scope,
         "ttlMs": ttl_ms,
+        "witness": witness,
     })
 
 
@@ -683,9 +687,14 @@ def hook_allow(*, path: Optional[shapes.Path] = None) -> "Call[shapes.HookAllowe
     return Call("hook/allow", {"path": path})
 
 
-def hook_event(agent: str, input: Any) -> "Call[shapes.HookPrinted]":
+def hook_event(
+    agent: str,
+    input: Any,
+    *,
+    below: Optional[str] = None,
+) -> "Call[shapes.HookPrinted]":
     """An event of a hook of any agent."""
-    return Call("hook/event", {"agent": agent, "input": input})
+    return Call("hook/event", {"agent": agent, "input": input, "below": below})
 
 
 def hook_join(

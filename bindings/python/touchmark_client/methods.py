@@ -399,10 +399,11 @@ class ClientMethods:
         agent: str,
         input: Any,
         *,
+        below: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.HookPrinted:
         """An event of a hook of any agent."""
-        return self.call(calls.hook_event(agent, input), within=within)
+        return self.call(calls.hook_event(agent, input, below=below), within=within)
 
     def modified_list(
         self,
@@ -951,6 +952,7 @@ class SessionMethods:
     def command_begin(
         self,
         *,
+        below: Optional[str] = None,
         bind: Optional[bool] = None,
         call_id: Optional[str] = None,
         formatter: Optional[bool] = None,
@@ -959,6 +961,7 @@ class SessionMethods:
         pid: Optional[int] = None,
         scope: Optional[shapes.CommandScope] = None,
         ttl_ms: Optional[int] = None,
+        witness: Optional[bool] = None,
         within: Optional[float] = None,
     ) -> shapes.CommandBegun:
         """Opens a command window. A change in the window belongs to the session, unless
@@ -969,6 +972,7 @@ class SessionMethods:
         return self.call(
             calls.command_begin(
                 self.id,
+                below=below,
                 bind=bind,
                 call_id=call_id,
                 formatter=formatter,
@@ -977,6 +981,7 @@ class SessionMethods:
                 pid=pid,
                 scope=scope,
                 ttl_ms=ttl_ms,
+                witness=witness,
             ),
             within=within,
         )

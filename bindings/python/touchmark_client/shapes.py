@@ -356,6 +356,7 @@ class _CommandEndedOptional(TypedDict, total=False):
     command: "Optional[CommandRow]"
     more: Optional[bool]
     partial: Optional[str]
+    unwitnessed: Optional[str]
 
 
 class CommandEnded(_CommandEndedOptional):

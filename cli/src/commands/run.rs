@@ -7,19 +7,20 @@ use std::io::{self, Write as _};
 use std::process::{Command, ExitStatus};
 
 use clap::Args;
-use touchmark_client::Error;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::commands::{
     CommandBegin, CommandEnd, CommandEnded, CommandRow, CommandScope,
 };
 use touchmark_client::proto::history::FileLog;
 use touchmark_client::proto::{At, ErrorCode, RelPath, Reply, SessionId};
+use touchmark_client::{Error, Workspace, witnessed_by};
 
 use crate::context::{Context, SESSION, named, session};
 use crate::output::{self, Failure, Outcome};
 use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{count, path};
 use crate::wire::result_json;
+use crate::witness::Witness;
 
 /// The maximum duration of a window, in milliseconds. A window ends with its
 /// connection. This only limits a window whose connection was lost.
@@ -42,6 +43,9 @@ pub(crate) struct Options {
     /// Treat the command as a formatter: attribute what it changes right after an edit to the editing session
     #[arg(long)]
     formatter: bool,
+    /// Let the kernel tell which files the command may write, so that what others change meanwhile is not attributed to it (Linux)
+    #[arg(long)]
+    witness: bool,
     /// The command and its arguments
     #[arg(
         required = true,
@@ -55,11 +59,19 @@ pub(crate) struct Options {
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let own = |error: &dyn Display| Failure::coded(125, error.to_string());
     let session = named(options.session.clone()).map_err(|failure| own(&failure))?;
-    let window = open(context, options, &session)?;
+    let workspace = context.workspace();
+    let witness = match &workspace {
+        Ok(workspace) if options.witness => Witness::find(context, workspace),
+        _ => None,
+    };
+    let window = open(context, options, &session, workspace, witness.is_some())?;
     let forwarding = Forwarding::prepare().map_err(|error| own(&error))?;
     let command = options.command.split_first();
     let (program, arguments) = command.ok_or_else(|| own(&"no command is named"))?;
-    let mut command = Command::new(program);
+    let mut command = match (&window, witness) {
+        (Some((_, window)), Some(witness)) => witness.command(window, program),
+        _ => Command::new(program),
+    };
     command.args(arguments).env(SESSION, session.as_str());
     let ended = match forwarding.spawn(&mut command) {
         Ok(mut child) => {
@@ -96,8 +108,10 @@ fn open(
     context: &Context,
     options: &Options,
     session: &SessionId,
+    workspace: Outcome<Workspace>,
+    witness: bool,
 ) -> Outcome<Option<(Client, String)>> {
-    let begun = context.workspace().and_then(|workspace| {
+    let begun = workspace.and_then(|workspace| {
         let client = context.connect(&workspace)?;
         let begun = client.call(CommandBegin {
             label: Some(label(&options.command)),
@@ -106,6 +120,8 @@ fn open(
             ttl_ms: Some(LONGEST_MS),
             formatter: options.formatter,
             scope: Some(CommandScope::Workspace),
+            witness,
+            below: witnessed_by(&workspace.places),
             ..CommandBegin::new(session.clone())
         })?;
         Ok((client, begun.command))
@@ -143,7 +159,12 @@ fn close(context: &Context, (client, command): (Client, String), exit: Option<u8
         Ok::<_, Failure>(context.connect_running(&workspace)?.call(end())?)
     });
     match ended {
-        Ok(ended) => tell(context, &client, ended),
+        Ok(ended) => {
+            if let Some(why) = &ended.unwitnessed {
+                context.note(&format!("not all writes were seen: {why}"));
+            }
+            tell(context, &client, ended);
+        }
         Err(failure) => context.note(&failure.to_string()),
     }
 }

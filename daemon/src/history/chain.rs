@@ -408,7 +408,7 @@ fn brought(log: &Reader, versions: &[Version]) -> BTreeMap<usize, Carriage> {
     let doubtful = versions.iter().enumerate().filter(|(_, version)| {
         matches!(
             version.evidence,
-            Evidence::Command | Evidence::Unmarked | Evidence::Gap
+            Evidence::Command | Evidence::Process | Evidence::Unmarked | Evidence::Gap
         )
     });
     doubtful

@@ -488,7 +488,7 @@ fn row(change: &Change, details: &Details, own: bool, now: &str) -> String {
     }
     if change.reverts.is_some() && change.kind != VersionKind::Deleted {
         let lines = of_lines(change.reverted_lines.as_deref().unwrap_or_default());
-        return match own && change.evidence == [Evidence::Command] {
+        return match own && is_by_commands(change) {
             true => format!("{file} (your edit{lines} was taken back)"),
             false => format!("{file} (your edit{lines} was taken back {who})"),
         };
@@ -519,10 +519,18 @@ fn row(change: &Change, details: &Details, own: bool, now: &str) -> String {
         true => String::new(),
         false => format!(", now:{now}\n"),
     };
-    match own && change.evidence == [Evidence::Command] {
+    match own && is_by_commands(change) {
         true => format!("{file} ({what}{size}{back}{now})"),
         false => format!("{file} ({what} {who}{size}{back}{now})"),
     }
+}
+
+/// Returns whether only commands made a change.
+fn is_by_commands(change: &Change) -> bool {
+    change
+        .evidence
+        .iter()
+        .all(|evidence| evidence.is_of_command())
 }
 
 /// Returns that an edit is in place again of which the session was told that it

@@ -423,6 +423,7 @@ async fn open_left(
             pid: Some(one.process.pid),
             ttl_ms: Some(LONGEST),
             scope: Some(CommandScope::Workspace),
+            below: daemon.below.clone(),
             ..CommandBegin::new(running.session.clone())
         };
         let _not_stored = daemon.ask(begin).await;

@@ -1,7 +1,7 @@
 //! Who the authors of changes are to the reader of a notice (HOOK-5).
 
 use touchmark_proto::quoting::{escaped, quoted};
-use touchmark_proto::{Change, Evidence, SessionId};
+use touchmark_proto::{Change, SessionId};
 
 use super::details::Details;
 use super::notice;
@@ -15,7 +15,7 @@ const COMMAND: usize = 120;
 pub(super) fn name_for(changes: &mut [Change], own: &SessionId, details: &Details) {
     for change in changes {
         let ran = details.commands.get(&change.path);
-        let by_command = change.evidence.contains(&Evidence::Command);
+        let by_command = { change.evidence.iter() }.any(|evidence| evidence.is_of_command());
         for author in &mut change.changed_by {
             let Some(session) = author.session.clone() else {
                 continue;

@@ -537,7 +537,7 @@ pub(super) fn is_doubtful(fact: &VersionFact) -> bool {
     let is_file = fact.held.mode.is_none_or(|mode| !mode.is_link());
     let is_claimed = !matches!(
         fact.evidence,
-        Evidence::Command | Evidence::Unmarked | Evidence::Gap
+        Evidence::Command | Evidence::Process | Evidence::Unmarked | Evidence::Gap
     );
     is_file && !is_claimed && !fact.unobserved && fact.amends.is_none() && !is_git(&fact.path)
 }

@@ -28,7 +28,7 @@ use crate::context::{Workspace, owner_in};
 use crate::event::Event;
 use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
-use crate::hooks::Memory;
+use crate::hooks::{Agent, Memory};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, own_files, usable_directory};
 use crate::past::{Lineages, Looks, Origins};
@@ -40,6 +40,7 @@ use crate::telemetry;
 use crate::time::Timeline;
 use crate::undo::{self, Journal, Resumed};
 use crate::watch::{Backlog, Watcher};
+use crate::witness::Rings;
 use crate::worktrees::Worktrees;
 
 impl Daemon {
@@ -192,6 +193,12 @@ impl Daemon {
             },
             events.clone(),
         );
+        let rings = Rings::new(
+            places.clone(),
+            workspace.clone(),
+            Agent::programs(),
+            events.clone(),
+        );
         let journal = Arc::new(journal);
         let recorded = {
             let journal = Arc::clone(&journal);
@@ -226,7 +233,7 @@ impl Daemon {
             }),
             parts: Arc::new(parts),
             engine,
-            disk: Disk::new(watcher, backlog),
+            disk: Disk::new(watcher, backlog, rings),
             storage: Storage::new(
                 store,
                 trouble,

@@ -17,6 +17,7 @@ use super::lane::Lane;
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 use crate::watch::{Backlog, Watcher};
+use crate::witness::Rings;
 use large::LargeReads;
 
 /// The largest file, in bytes, that the loop's own thread reads.
@@ -79,6 +80,8 @@ pub(super) struct Disk {
     /// Events of the watcher that the loop has not taken yet.
     pub(super) backlog: Arc<Backlog>,
     pub(super) aside: Aside,
+    /// The marks of witnessed commands.
+    pub(super) rings: Rings,
     /// The number of files that the loop's thread has read in this turn.
     inline_reads: usize,
     /// When degraded places are looked at next; `None` if there are none.
@@ -88,8 +91,9 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    pub(super) fn new(watcher: Watcher, backlog: Arc<Backlog>) -> Self {
+    pub(super) fn new(watcher: Watcher, backlog: Arc<Backlog>, rings: Rings) -> Self {
         Self {
+            rings,
             watcher,
             backlog,
             aside: Aside::default(),

@@ -156,14 +156,7 @@ impl MountBell {
 /// Returns the mount that contains `root` and those below it, if a file in one
 /// of them can be reached through another as well; else nothing.
 fn again(root: &Path, table: &[Mount]) -> Vec<Mount> {
-    let above = table.iter().filter(|mount| root.starts_with(&mount.place));
-    // Of several mounts at one place, the last is visible.
-    let Some(own) = above.max_by_key(|mount| mount.place.as_os_str().len()) else {
-        return Vec::new();
-    };
-    let inside = |mount: &&Mount| mount.place != *root && mount.place.starts_with(root);
-    let mut mounts = vec![own.clone()];
-    mounts.extend(table.iter().filter(inside).cloned());
+    let mounts = inside(root, table);
     let overlap = mounts.iter().enumerate().any(|(n, one)| {
         let mut others = mounts[..n].iter();
         others.any(|other| {
@@ -171,7 +164,51 @@ fn again(root: &Path, table: &[Mount]) -> Vec<Mount> {
             one.device == other.device && nested
         })
     });
-    if overlap { mounts } else { Vec::new() }
+    match overlap {
+        true => mounts.into_iter().cloned().collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Returns the mount that contains `root`, followed by those below it.
+fn inside<'a>(root: &Path, table: &'a [Mount]) -> Vec<&'a Mount> {
+    let above = table.iter().filter(|mount| root.starts_with(&mount.place));
+    // Of several mounts at one place, the last is visible.
+    let Some(own) = above.max_by_key(|mount| mount.place.as_os_str().len()) else {
+        return Vec::new();
+    };
+    let is_below = |mount: &&Mount| mount.place != *root && mount.place.starts_with(root);
+    let below = table.iter().filter(is_below);
+    std::iter::once(own).chain(below).collect()
+}
+
+/// Returns whether a file below `root` can be reached by a path outside it, or
+/// by two paths in it, since its directory is mounted twice. `true` if the
+/// table cannot be read.
+pub fn has_other_paths(root: &Path) -> bool {
+    table().map_or(true, |table| is_elsewhere(root, &table))
+}
+
+fn is_elsewhere(root: &Path, table: &[Mount]) -> bool {
+    let mounts = inside(root, table);
+    let Some((own, below)) = mounts.split_first() else {
+        return true;
+    };
+    let Ok(rest) = root.strip_prefix(&own.place) else {
+        return true;
+    };
+    let lies = own.root.join(rest);
+    let parts = below.iter().map(|mount| (*mount, mount.root.as_path()));
+    let parts: Vec<_> = std::iter::once((*own, lies.as_path()))
+        .chain(parts)
+        .collect();
+    parts.iter().any(|(mount, lies)| {
+        let mut others = table.iter().filter(|other| other.id != mount.id);
+        others.any(|other| {
+            let is_same = other.device == mount.device;
+            is_same && (other.root.starts_with(lies) || lies.starts_with(&other.root))
+        })
+    })
 }
 
 /// Returns the mount through which a path is reached, and the rest of the path

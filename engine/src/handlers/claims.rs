@@ -186,7 +186,9 @@ impl Base {
                 let window = self.config.editor_window;
                 let decision = reported(&self.state, path, now.hash, self.now, window)
                     .filter(|_| recorded != Some(now.hash))
-                    .unwrap_or_else(|| unclaimed(&self.state, path, None, self.now));
+                    .unwrap_or_else(|| {
+                        unclaimed(&self.state, &self.witnesses, path, None, self.now)
+                    });
                 let (author, evidence, formatted, candidates) = match decision {
                     Decision::By {
                         author,

@@ -121,6 +121,13 @@ impl Core {
             let now = self.base.now;
             self.writers.command_starts.insert(command, now);
         }
+        if let Some(outer) = ask.below.as_deref().and_then(command_number) {
+            self.base.witnesses.is_below(command, outer);
+        }
+        if ask.witness {
+            self.base.witnesses.announce(command);
+            self.base.out.push(Effect::Witness(command));
+        }
         if let Some(pid) = ask.pid {
             self.base.out.push(Effect::AwaitProcess(pid));
         }
@@ -166,6 +173,7 @@ impl Core {
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
         let swept = WindowSwept::of(request, pending);
+        let unwitnessed = self.base.witnesses.why_incomplete(command);
         self.close_command(command, ask.exit, &swept);
         // What the command did in other windows of the session that are still
         // open is reported here as well, since those may stay open for a long
@@ -195,6 +203,7 @@ impl Core {
                     .past_command(command)
                     .map(|past| self.base.state.command_row(past)),
                 partial: swept.partial,
+                unwitnessed,
             }),
             lines,
             previews: Vec::new(),
@@ -262,6 +271,7 @@ impl Core {
             self.base.publish(Happening::Command { command }, None);
         }
         self.forget_saves();
+        self.forget_witnesses();
         self.writers.commands_beside.remove(&command);
         self.writers.command_starts.remove(&command);
         self.writers
@@ -273,6 +283,15 @@ impl Core {
         if let Some(until) = self.writers.command_graces.remove(&command) {
             self.base.timers.remove(&(until, Timer::Command(command)));
         }
+    }
+
+    /// Forgets the witnesses of windows that have ended, once nothing that is
+    /// looked at later can be their commands'.
+    pub(crate) fn forget_witnesses(&mut self) {
+        let (open, late) = (&self.base.state.commands, &self.writers.late_windows);
+        let is_late = |window| late.iter().any(|late| late.window.fact.command == window);
+        let is_open = |window| open.contains_key(&window);
+        self.base.witnesses.retain(is_open, is_late);
     }
 
     /// Ends a window whose command never ran. Versions that were attributed to

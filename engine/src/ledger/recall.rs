@@ -211,7 +211,7 @@ pub fn since(
             .versions
             .iter()
             .filter(|(_, author, evidence)| {
-                session.is_none_or(|session| !author.is(session) || *evidence == Evidence::Command)
+                session.is_none_or(|session| !author.is(session) || evidence.is_of_command())
             })
             .collect();
         let Some(_) = others.first() else { continue };

@@ -34,6 +34,7 @@ use crate::ledger::session_memory::SessionMemory;
 use crate::ledger::wire_names::edit_name;
 use crate::small_set::{Seldom, SmallSet};
 use crate::text::shown::show;
+use crate::witnesses::Witnesses;
 
 /// The number of ended edits that are remembered, so that a late commit can
 /// still name them (ATTR-14).
@@ -350,6 +351,28 @@ impl State {
     pub fn windows_on<'a>(&'a self, path: &'a RelPath) -> impl Iterator<Item = &'a Command> + 'a {
         let open = self.commands.values().rev();
         open.filter(move |command| self.covers(command, path))
+    }
+
+    /// Returns the open command windows that cover a path and whose commands may
+    /// have written it (ATTR-3), the one opened last first.
+    pub(crate) fn writing_windows<'a>(
+        &'a self,
+        witnesses: &'a Witnesses,
+        path: &'a RelPath,
+    ) -> impl Iterator<Item = &'a Command> + 'a {
+        self.windows_on(path)
+            .filter(move |window| self.may_have_written(witnesses, window, path))
+    }
+
+    /// Returns whether a window's command may have written a path (ATTR-3).
+    pub(crate) fn may_have_written(
+        &self,
+        witnesses: &Witnesses,
+        window: &Command,
+        path: &RelPath,
+    ) -> bool {
+        let names = self.names.others_of(path).chain([path]);
+        !witnesses.rules_out(window.fact.command, names)
     }
 
     /// Returns whether a command window covers a path under one of its names.

@@ -50,7 +50,13 @@ impl Core {
                 return;
             }
             let hash = self.base.view().current(path, None).held.hash;
-            let decision = unclaimed(&self.base.state, path, hash, self.base.now);
+            let decision = unclaimed(
+                &self.base.state,
+                &self.base.witnesses,
+                path,
+                hash,
+                self.base.now,
+            );
             self.base.amend_by(path, newest, decision, false);
         }
     }

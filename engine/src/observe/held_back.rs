@@ -10,16 +10,24 @@ use crate::tracker::hints::WRITE_DELAY;
 use crate::tracker::live::FirstLook;
 use crate::tracker::passing::{HeldBack, Passing, Tentative};
 use crate::tracker::reading::CUT_DELAY;
-use touchmark_proto::{Hash, RelPath};
+use touchmark_proto::{Evidence, Hash, RelPath};
 
 impl Core {
     /// Returns whether a closed content that is not the declared one needs a
     /// second look. Only a second read after a fence shows that it is not the
     /// middle of the next write. A second look is made while the declared
     /// writer has not written yet, and for an empty file, since every save in
-    /// place leaves the file empty for a moment.
-    pub(super) fn must_confirm(&mut self, path: &RelPath, content: Content) -> bool {
+    /// place leaves the file empty for a moment. It is also made for what a
+    /// command has marked: another author may have written between the last
+    /// event and the read (ATTR-3).
+    pub(super) fn must_confirm(
+        &mut self,
+        path: &RelPath,
+        content: Content,
+        evidence: Evidence,
+    ) -> bool {
         let doubtful = content.size == 0
+            || evidence == Evidence::Process
             || self
                 .base
                 .state
@@ -85,7 +93,14 @@ impl Core {
     /// Records a closed content that another one has replaced.
     fn make_passed(&mut self, path: &RelPath, held: Held) {
         let window = self.base.config.editor_window;
-        let decision = passed(&self.base.state, path, held.hash, self.base.now, window);
+        let decision = passed(
+            &self.base.state,
+            &self.base.witnesses,
+            path,
+            held.hash,
+            self.base.now,
+            window,
+        );
         // The first closed change uses up a one-call mark (ATTR-8).
         let flag = self
             .base
@@ -170,6 +185,9 @@ impl Core {
             gap: false,
             editor_window: self.base.config.editor_window,
             hold,
+            witnesses: &self.base.witnesses,
+            open: true,
+            inode: None,
         };
         let decision = decide(&self.base.state, seen);
         if decision == Decision::Hold {

@@ -3,6 +3,7 @@
 mod flags;
 mod held_back;
 mod late_windows;
+mod marked;
 mod names;
 mod same_file;
 mod settle;
@@ -123,12 +124,16 @@ impl Core {
                 let hints = self.base.take_hints(path, ticket);
                 self.base.tracker.live_mut(path).hints.looked_at(ticket);
                 self.observe_file(path, *content, &outcome.prefixes, hints);
+                if !outcome.open_for_writing {
+                    self.base.witnesses.looked(path, ticket);
+                }
                 return self.base.note_stamp(path, *content);
             }
             // A directory replaced the file, so the file is gone.
             Found::Absent | Found::NotAFile { .. } => {
                 let hints = self.base.take_hints(path, ticket);
                 self.observe_absence(path, hints);
+                self.base.witnesses.looked(path, ticket);
                 let state = self.base.state.paths.get(path);
                 if state.is_some_and(|state| state.held.hash.is_none()) {
                     self.base.tracker.live_mut(path).hints.looked_at(ticket);
@@ -153,6 +158,7 @@ impl Core {
         };
         let recorded = state.held;
         self.base.tracker.found(path);
+        let open = self.base.tracker.reads.is_open_for_writing(path);
         let live = self.base.tracker.live_mut(path);
         let before = live.seen.stamp.replace(content.stamp);
         let untouched = before == Some(content.stamp);
@@ -161,6 +167,7 @@ impl Core {
             moved_in || before.is_some_and(|stamp| stamp.modified != content.stamp.modified);
 
         if recorded.hash == Some(content.hash) {
+            self.base.witnesses.written(path, hints.closes, false);
             let moved = content.mtime_ms != recorded.mtime_ms;
             live.seen.mode = recorded
                 .mode
@@ -194,6 +201,9 @@ impl Core {
             gap: hints.gap,
             editor_window: self.base.config.editor_window,
             hold: true,
+            witnesses: &self.base.witnesses,
+            open,
+            inode: Some(content.stamp.inode),
         };
         let decision = decide(&self.base.state, seen);
         let held = Held::from(content);
@@ -209,7 +219,10 @@ impl Core {
             return;
         };
         let (evidence, edit) = (*evidence, *edit);
-        if evidence != Evidence::Declared && !hints.gap && self.must_confirm(path, content) {
+        if evidence != Evidence::Declared
+            && !hints.gap
+            && self.must_confirm(path, content, evidence)
+        {
             self.base.tracker.hold_back(path, found, true);
             // Once the content is confirmed, the close still ends a one-call
             // mark.
@@ -231,9 +244,12 @@ impl Core {
         self.release_held_back(path, content.hash, prefixes);
         if self.base.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash))
         {
+            self.base.witnesses.written(path, hints.closes, false);
             return;
         }
         let version = self.base.make_version(path, held, None, decision);
+        let is_certain = evidence == Evidence::Process;
+        self.base.witnesses.written(path, hints.closes, is_certain);
         self.consume_marks(path, hints.closes, version);
         if evidence == Evidence::Declared
             && let Some(edit) = edit
@@ -249,6 +265,7 @@ impl Core {
     }
 
     fn observe_absence(&mut self, path: &RelPath, hints: Taken) {
+        self.base.witnesses.unread(path, hints.closes);
         let Some(state) = self.base.state.paths.get(path) else {
             return;
         };
@@ -267,6 +284,9 @@ impl Core {
             gap: hints.gap,
             editor_window: self.base.config.editor_window,
             hold: true,
+            witnesses: &self.base.witnesses,
+            open: false,
+            inode: None,
         };
         let wait = Wait::until(self.base.now + self.base.config.settle);
         match decide(&self.base.state, seen) {

@@ -60,7 +60,13 @@ impl Core {
         self.settle_for(&Scope::Paths(vec![path.clone()]));
         if matches!(self.base.tracker.passing(path), Passing::AwaitsReturn(..)) {
             self.base.tracker.settled(path);
-            let decision = unclaimed(&self.base.state, path, None, self.base.now);
+            let decision = unclaimed(
+                &self.base.state,
+                &self.base.witnesses,
+                path,
+                None,
+                self.base.now,
+            );
             self.base.make_version(path, Held::ABSENT, None, decision);
         }
     }
@@ -110,9 +116,13 @@ impl Core {
                 gap: false,
                 editor_window: self.base.config.editor_window,
                 hold: false,
+                witnesses: &self.base.witnesses,
+                open: false,
+                inode: None,
             };
             let decision = decide(&self.base.state, seen);
             self.base.make_version(path, Held::ABSENT, None, decision);
+            self.base.witnesses.removed(path);
         }
         if is_unnamed {
             self.base.record(Fact::CopyDropped { path: path.clone() });
@@ -140,6 +150,9 @@ impl Core {
             gap: false,
             editor_window: self.base.config.editor_window,
             hold: true,
+            witnesses: &self.base.witnesses,
+            open: true,
+            inode: None,
         };
         let decision = decide(&self.base.state, seen);
         if decision == Decision::Hold {
@@ -175,6 +188,9 @@ impl Core {
             gap: false,
             editor_window: self.base.config.editor_window,
             hold: false,
+            witnesses: &self.base.witnesses,
+            open: true,
+            inode: None,
         };
         let decision = decide(&self.base.state, seen);
         let version = self.base.make_version(to, held, Some(from), decision);

@@ -63,6 +63,7 @@ impl Core {
         self.writers.late_windows.looked(request, is_complete);
         if was_late {
             self.forget_saves();
+            self.forget_witnesses();
         }
     }
 
@@ -180,7 +181,13 @@ impl Core {
         let state = &self.base.state;
         let is_known = |window: &&Command| state.sessions.contains_key(&window.fact.session);
         let ended = ended.filter(|window| is_known(window) && state.covers(window, path));
-        let mut windows: Vec<&Command> = open.chain(ended).collect();
+        let witnesses = &self.base.witnesses;
+        let from = change.from.as_ref().unwrap_or(path);
+        let wrote = |window: &&Command| {
+            let mut names = [path, from].into_iter();
+            names.any(|name| state.may_have_written(witnesses, window, name))
+        };
+        let mut windows: Vec<&Command> = open.chain(ended).filter(wrote).collect();
         windows.sort_by_key(|window| std::cmp::Reverse(window.n));
         let newest = windows.first()?;
         // An editor reported this content since the window opened (ATTR-2).

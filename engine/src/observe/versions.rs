@@ -64,7 +64,9 @@ impl Base {
                 real: None,
             });
         }
-        let command = self.state.command_of(path, &author, evidence);
+        let command = self
+            .state
+            .command_of(path, &author, evidence, &self.witnesses);
         let n = self.record(Fact::Version(VersionFact {
             from: from.cloned(),
             edit,
@@ -84,7 +86,7 @@ impl Base {
         live.save.versioned();
         if let (AuthorKind::Agent, Some(session)) = (author.kind, author.session) {
             // The daemon looks at the end of a command for what it removed (HOOK-7).
-            if evidence != Evidence::Command {
+            if !evidence.is_of_command() {
                 self.note_lost(&session, path, n);
             }
             if evidence == Evidence::Declared {
@@ -198,7 +200,9 @@ impl Base {
         let the_same = kept.author() == author && kept.evidence == evidence;
         let command = match kept.command().filter(|_| the_same) {
             Some(command) => Some(command),
-            None => self.state.command_of(path, &author, evidence),
+            None => self
+                .state
+                .command_of(path, &author, evidence, &self.witnesses),
         };
         let fact = VersionFact {
             command,

@@ -107,6 +107,12 @@ impl Reads {
         self.change(path, |owed| owed.open = open);
     }
 
+    /// Returns whether a process had the file of a path open for writing at the
+    /// last read.
+    pub(crate) fn is_open_for_writing(&self, path: &RelPath) -> bool {
+        self.get(path).open
+    }
+
     /// Returns the number of the newest ordered read that will find everything
     /// written to a path so far, or `None`.
     pub(crate) fn newest(&self, path: &RelPath) -> Option<u64> {

@@ -427,7 +427,7 @@ impl View<'_> {
     /// else `None`.
     pub(crate) fn command_version(&self, session: &SessionId, path: &RelPath) -> Option<u64> {
         let latest = self.state.paths.get(path)?.latest()?;
-        (latest.evidence == Evidence::Command && latest.is_by(session)).then_some(latest.n)
+        (latest.evidence.is_of_command() && latest.is_by(session)).then_some(latest.n)
     }
 
     /// Returns all rows of a session's list of changes, including those by its

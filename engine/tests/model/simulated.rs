@@ -205,7 +205,7 @@ impl World {
                     request,
                     question: Question::Differences(pairs),
                 } => learned.push((request, self.differences(&pairs))),
-                Effect::Publish(_) | Effect::AwaitProcess(_) => {}
+                Effect::Publish(_) | Effect::AwaitProcess(_) | Effect::Witness(_) => {}
                 Effect::Learn { .. } | Effect::Host { .. } => {
                     self.failure = Some("world: nobody asks for that".into());
                 }

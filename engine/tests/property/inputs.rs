@@ -378,6 +378,7 @@ impl Stage {
                 Effect::Track(_)
                 | Effect::Untrack(_)
                 | Effect::AwaitProcess(_)
+                | Effect::Witness(_)
                 | Effect::Publish(_) => {}
             }
         }

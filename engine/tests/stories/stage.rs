@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use touchmark_engine::{Config, Effect, Engine, Hint, Input, Record, Saved, State, WriteOutcome};
+use touchmark_engine::{
+    Config, Effect, Engine, Hint, Input, Mark, Marker, Record, Saved, Sighting, State, WriteOutcome,
+};
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
 use touchmark_proto::daemon::{Audit, Holds};
@@ -209,6 +211,30 @@ impl Stage {
                 command: self.commands[name].clone(),
                 time: time.parse().unwrap(),
             }),
+            ["witness", name, ..] => {
+                let window = self.commands[name].trim_start_matches('c').parse().unwrap();
+                let sighting = match words[2..] {
+                    ["begins"] => Sighting::Began,
+                    ["sees", name, ref how @ ..] => Sighting::MayWrite(Mark {
+                        name: path(name),
+                        made: self.now,
+                        removes: how == ["goes"],
+                        inode: None,
+                        in_place: how == ["in", "place"],
+                        is_new: how == ["new"],
+                        is_poor: how == ["in", "vain"],
+                        process: (how != ["orphaned"]).then_some(Marker {
+                            began: self.now,
+                            typed: (how == ["typed"]).then_some(self.now),
+                        }),
+                    }),
+                    _ => Sighting::Gap(words[2..].join(" ")),
+                };
+                self.feed(Input::Witnessed {
+                    window,
+                    sightings: vec![sighting],
+                });
+            }
             ["wait", ms] => self.wait(ms.parse().unwrap()),
             ["restart"] => {
                 let records = std::mem::take(&mut self.records);
@@ -319,6 +345,8 @@ impl Stage {
             pid: option("pid").map(|pid| pid.parse().unwrap()),
             bind: options.contains(&"bind"),
             formatter: options.contains(&"formatter"),
+            witness: options.contains(&"witnessed"),
+            below: option("below").map(|outer| self.commands[outer].clone()),
             scope: options
                 .contains(&"workspace")
                 .then_some(CommandScope::Workspace),

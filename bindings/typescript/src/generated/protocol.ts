@@ -621,6 +621,11 @@ export type Clock = string;
  */
 export interface CommandBegin {
   /**
+   * The id of a window whose command runs this one, and whose witness sees it
+   * too. `None` if there is none. No effect if that window has no witness.
+   */
+  below?: string | null;
+  /**
    * Whether the window ends with this connection, after 2 s of grace;
    * default false.
    */
@@ -655,6 +660,11 @@ export interface CommandBegin {
   ttlMs?: number | null;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
+  /**
+   * Whether the client runs the command below `touchmark-witness`, with the
+   * ring of this window: see `Places::ring` (ATTR-3). Default false.
+   */
+  witness?: boolean;
 }
 
 /** A command window that was opened. */
@@ -706,6 +716,12 @@ export interface CommandEnded {
    * people (SCOPE-5). `None` if it covered all.
    */
   partial?: string | null;
+  /**
+   * Why it is not known what the command wrote, although a witness was asked
+   * for, as a sentence for people (ATTR-3). `None` if it is known, or if no
+   * witness was asked for.
+   */
+  unwitnessed?: string | null;
 }
 
 /** Lists the newest commands. */
@@ -2081,6 +2097,11 @@ export interface HookEvent {
    * agent.
    */
   agent: string;
+  /**
+   * The id of the command window whose witness sees the hook, and so the
+   * agent (ATTR-3). `None` if there is none.
+   */
+  below?: string | null;
   /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */

@@ -22,7 +22,11 @@ pub(super) async fn begin(
     call: &str,
     command: &str,
 ) -> Outcome {
-    let begin = CommandBegin::new(session.clone())
+    let begin = CommandBegin {
+        below: daemon.below.clone(),
+        ..CommandBegin::new(session.clone())
+    };
+    let begin = begin
         .label(cut(&tokens::masked(command), LABEL))
         .call_id(call)
         .scope(CommandScope::Workspace);

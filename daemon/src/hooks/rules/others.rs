@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use touchmark_engine::State;
 use touchmark_proto::history::FileLog;
 use touchmark_proto::quoting::quoted;
-use touchmark_proto::{At, Evidence, Millis, RelPath, SessionId, Version};
+use touchmark_proto::{At, Millis, RelPath, SessionId, Version};
 
 use super::super::daemon_handle::DaemonHandle;
 use super::super::notice;
@@ -95,7 +95,7 @@ pub(in crate::hooks) async fn by_commands(
             ..
         } = entry.version;
         let is_own = author.session.as_ref() == Some(session);
-        if is_own && evidence == Evidence::Command && !files.contains(&path) {
+        if is_own && evidence.is_of_command() && !files.contains(&path) {
             files.push(path);
         }
     }

@@ -9,6 +9,7 @@ use super::State;
 use crate::ledger::record::CommandFact;
 use crate::ledger::state::PastCommand;
 use crate::ledger::wire_names::command_name;
+use crate::witnesses::Witnesses;
 
 /// The maximum number of commands that are remembered.
 const REMEMBERED: usize = 1_000;
@@ -59,12 +60,16 @@ impl State {
         path: &RelPath,
         author: &Author,
         evidence: Evidence,
+        witnesses: &Witnesses,
     ) -> Option<u64> {
-        if evidence != Evidence::Command {
+        if !evidence.is_of_command() {
             return None;
         }
         let session = author.session.as_ref()?;
-        let windows = || self.windows_on(path).map(|window| &window.fact);
+        let windows = || {
+            self.writing_windows(witnesses, path)
+                .map(|window| &window.fact)
+        };
         let own = windows().find(|window| window.session == *session);
         let written = own.or_else(|| windows().find(|window| window.formatter))?;
         Some(written.command)

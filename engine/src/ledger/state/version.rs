@@ -155,7 +155,7 @@ impl KeptVersion {
 
     /// Returns whether it is a session's own declared or marked write.
     pub(crate) fn is_edit_of(&self, session: &SessionId) -> bool {
-        let is_command = self.evidence == Evidence::Command;
+        let is_command = self.evidence.is_of_command();
         self.author == AuthorKind::Agent && self.is_by(session) && !is_command
     }
 

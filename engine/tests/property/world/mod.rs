@@ -303,7 +303,7 @@ impl World {
                     self.fail(format!("no operation asks for that: {question:?}"));
                 }
                 // No operation names a process.
-                Effect::Publish(_) | Effect::AwaitProcess(_) => {}
+                Effect::Publish(_) | Effect::AwaitProcess(_) | Effect::Witness(_) => {}
             }
         }
         for request in unkept {

@@ -1,0 +1,168 @@
+//! The marks of witnessed commands, for the engine (ATTR-3).
+//!
+//! A ring is a file in the state directory in which `touchmark-witness` marks
+//! what a command may write, before each write. The loop reads all rings before
+//! it passes an input to the engine: so the engine has a mark before it has what
+//! the write left.
+
+mod family;
+mod sightings;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+use touchmark_engine::Sighting;
+use touchmark_proto::Places;
+use touchmark_witness::{Reader, create};
+
+use crate::event::Event;
+use crate::life::private_directory;
+use crate::watch::has_other_paths;
+use sightings::Translation;
+
+/// The size of each of a ring's two lanes, in bytes. The file is sparse.
+const CAPACITY: u64 = 16 << 20;
+
+/// How long the loop lets marks wait at most while nothing else happens.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The rings of the open windows.
+pub(crate) struct Rings {
+    places: Places,
+    root: PathBuf,
+    /// The programs of agents: a person types into them.
+    agents: Vec<&'static str>,
+    events: UnboundedSender<Event>,
+    open: Vec<Ring>,
+}
+
+struct Ring {
+    window: u64,
+    path: PathBuf,
+    reader: Reader,
+    translation: Translation,
+    bell: tokio::task::AbortHandle,
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.bell.abort();
+        remove(&self.path);
+    }
+}
+
+impl Rings {
+    /// Returns no rings, and removes those of an earlier daemon: its windows are
+    /// not witnessed any more. `agents` are the names of agents' programs.
+    pub(crate) fn new(
+        places: Places,
+        root: PathBuf,
+        agents: Vec<&'static str>,
+        events: UnboundedSender<Event>,
+    ) -> Self {
+        let _there_are_none = fs::remove_dir_all(places.rings());
+        Self {
+            places,
+            root,
+            agents,
+            events,
+            open: Vec::new(),
+        }
+    }
+
+    /// Makes the ring of a window. Returns what to tell the engine at once: why
+    /// not every write will be seen, if that is so.
+    pub(crate) fn add(&mut self, window: u64) -> Vec<Sighting> {
+        if has_other_paths(&self.root) {
+            return vec![Sighting::Gap(
+                "a part of the workspace is mounted at another path as well".to_owned(),
+            )];
+        }
+        match self.make(window) {
+            Ok(ring) => {
+                self.open.push(ring);
+                Vec::new()
+            }
+            Err(error) => vec![Sighting::Gap(format!("the ring cannot be made: {error}"))],
+        }
+    }
+
+    fn make(&self, window: u64) -> io::Result<Ring> {
+        let path = self.places.ring(&format!("c{window}"));
+        private_directory(&self.places.rings()).map_err(io::Error::other)?;
+        remove(&path);
+        create(&path, CAPACITY)?;
+        let mut reader = Reader::open(&path)?;
+        let bell = listen(&reader, self.events.clone())?;
+        reader.waits(true)?;
+        Ok(Ring {
+            window,
+            translation: Translation::new(&self.root, &self.agents)?,
+            path,
+            reader,
+            bell,
+        })
+    }
+
+    /// Returns whether no command is witnessed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Removes the rings of windows that are not open any more.
+    pub(crate) fn retain(&mut self, is_open: impl Fn(u64) -> bool) {
+        self.open.retain(|ring| is_open(ring.window));
+    }
+
+    /// Returns what was marked since the last call, for each window.
+    pub(crate) fn read(&mut self) -> Vec<(u64, Vec<Sighting>)> {
+        let read = self.open.iter_mut().map(|ring| (ring.window, ring.read()));
+        read.filter(|(_, sightings)| !sightings.is_empty())
+            .collect()
+    }
+}
+
+impl Ring {
+    fn read(&mut self) -> Vec<Sighting> {
+        let mut sightings = Vec::new();
+        loop {
+            match self.reader.next() {
+                Ok(Some((_, record))) => sightings.extend(self.translation.sighting(&record)),
+                Ok(None) => return sightings,
+                Err(error) => {
+                    sightings.push(Sighting::Gap(format!("the ring cannot be read: {error}")));
+                    return sightings;
+                }
+            }
+        }
+    }
+}
+
+fn remove(path: &Path) {
+    let mut bell = path.as_os_str().to_owned();
+    bell.push(".bell");
+    for path in [path, Path::new(&bell)] {
+        let _it_is_gone = fs::remove_file(path);
+    }
+}
+
+/// Starts a task that wakes the loop while marks are made.
+fn listen(reader: &Reader, events: UnboundedSender<Event>) -> io::Result<tokio::task::AbortHandle> {
+    let bell = reader.bell().ok_or(io::ErrorKind::NotFound)?;
+    let bell = tokio::net::unix::pipe::Receiver::from_owned_fd(bell.try_clone_to_owned()?)?;
+    let task = tokio::spawn(async move {
+        let mut rung = [0; 4096];
+        while bell.readable().await.is_ok() {
+            while bell.try_read(&mut rung).is_ok_and(|got| got > 0) {}
+            if events.send(Event::Marked).is_err() {
+                return;
+            }
+            // Many marks cost one turn.
+            tokio::time::sleep(PAUSE).await;
+        }
+    });
+    Ok(task.abort_handle())
+}

@@ -1,0 +1,304 @@
+//! From the records of a ring to what they mean for the workspace.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use touchmark_engine::Sighting;
+use touchmark_proto::RelPath;
+use touchmark_witness::{Chance, Gap, Identity, Mark, Operation, Process, ProcessId, Record};
+
+use super::family::Family;
+
+/// Programs that ask another process of this machine, by a port, to write files
+/// for them.
+const CLIENTS: [&str; 14] = [
+    "adb", "bazel", "bazelisk", "buck", "buck2", "docker", "flutter", "java", "kubectl", "mvnd",
+    "podman", "sccache", "ssh", "turbo",
+];
+
+/// Sockets behind which nothing writes into a workspace, by the beginning of
+/// their paths: names and logs of the system, and the screen.
+const HARMLESS: [&[u8]; 11] = [
+    b"/dev/log",
+    b"/run/nscd/",
+    b"/var/run/nscd/",
+    b"/run/systemd/journal/",
+    b"/run/systemd/notify",
+    b"/run/systemd/resolve/",
+    b"/run/systemd/userdb/",
+    b"/var/lib/sss/pipes/",
+    b"/tmp/.X11-unix/",
+    b"@/tmp/.X11-unix/",
+    b"/tmp/dbus-",
+];
+
+/// The same, by what is in their paths: touchmark's own daemons and agents of
+/// keys.
+const HARMLESS_ANYWHERE: [&[u8]; 5] = [
+    b"/touchmark/",
+    b"/agent.",
+    b"/S.gpg-agent",
+    b"/keyring/ssh",
+    b"ssh-agent",
+];
+
+/// What is needed to understand the marks of a workspace.
+pub(super) struct Translation {
+    root: PathBuf,
+    device: u64,
+    /// The processes whose program is one of [`CLIENTS`], with its name.
+    clients: HashMap<ProcessId, &'static str>,
+    family: Family,
+    /// What the last mark of a rename moves; the mark of its new name is next.
+    moving: Option<Identity>,
+}
+
+impl Translation {
+    /// Returns the translation for this workspace. `agents` are the names of
+    /// agents' programs.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn new(root: &Path, agents: &[&'static str]) -> io::Result<Self> {
+        let device = fs::metadata(root)?.dev();
+        Ok(Self {
+            root: root.to_path_buf(),
+            device: u64::from(rustix::fs::major(device)) << 32
+                | u64::from(rustix::fs::minor(device)),
+            clients: HashMap::new(),
+            family: Family::new(agents),
+            moving: None,
+        })
+    }
+
+    /// Returns what a record says about the workspace; `None` if nothing.
+    pub(super) fn sighting(&mut self, record: &Record) -> Option<Sighting> {
+        match record {
+            Record::Holders { target, .. } => {
+                self.family.begins_with(*target);
+                Some(Sighting::Began)
+            }
+            Record::Mark(mark) => self.marked(mark),
+            Record::Inherited { path, .. } if path.is_empty() => Some(Sighting::Gap(
+                "the command was started with a file open that has no name".to_owned(),
+            )),
+            Record::Inherited { path, .. } => {
+                let name = self.name(path)?;
+                Some(Sighting::MayWrite(touchmark_engine::Mark {
+                    name,
+                    made: 0,
+                    removes: false,
+                    in_place: true,
+                    inode: None,
+                    is_new: false,
+                    is_poor: false,
+                    process: None,
+                }))
+            }
+            Record::Process(process) => {
+                self.family.meet(process);
+                self.meet(process);
+                None
+            }
+            Record::Connected { process, address } => self.connected(*process, address),
+            Record::Gap { why, .. } => Some(Sighting::Gap(gap(*why).to_owned())),
+            Record::Refused(why) => Some(Sighting::Gap(why.to_string())),
+            Record::Ended => None,
+        }
+    }
+
+    fn marked(&mut self, mark: &Mark) -> Option<Sighting> {
+        if mark.operation == Operation::RenamedFrom {
+            self.moving = mark.object;
+        }
+        if !mark.path.is_empty() {
+            let mut path = mark.path.clone();
+            if !mark.name.is_empty() {
+                path.push(b'/');
+                path.extend_from_slice(&mark.name);
+            }
+            let removes = matches!(
+                mark.operation,
+                Operation::Unlinked | Operation::RenamedFrom | Operation::DirectoryRemoved
+            );
+            let process = self.family.marker(mark);
+            let in_place = matches!(
+                mark.operation,
+                Operation::Opened
+                    | Operation::OpenedTruncating
+                    | Operation::Created
+                    | Operation::Truncated
+            );
+            let name = self.name(&path)?;
+            return Some(Sighting::MayWrite(touchmark_engine::Mark {
+                name,
+                made: mark.realtime / 1_000_000,
+                removes,
+                in_place,
+                inode: match mark.operation {
+                    Operation::RenamedTo => self.moving.take(),
+                    _ if in_place => mark.object,
+                    _ => None,
+                }
+                .map(|object| object.inode),
+                is_new: mark.chance == Chance::IfNew,
+                is_poor: mark.chance == Chance::Poor,
+                process,
+            }));
+        }
+        // A file or directory that the witness could not find. On another
+        // device it is in no workspace that is mounted once.
+        let device = mark.object.map_or(mark.directory.device, |it| it.device);
+        let is_near = device == self.device || mark.directory.device == self.device;
+        is_near.then(|| {
+            let why = "it wrote a file whose place in the workspace is not known";
+            Sighting::Gap(why.to_owned())
+        })
+    }
+
+    fn meet(&mut self, process: &Process) {
+        let program = Path::new(std::ffi::OsStr::from_bytes(&process.program));
+        let name = program.file_name();
+        let mut clients = CLIENTS.into_iter();
+        match clients.find(|client| name.is_some_and(|name| name == *client)) {
+            Some(client) => self.clients.insert(process.process, client),
+            None => self.clients.remove(&process.process),
+        };
+    }
+
+    /// Returns a gap if another process may write for one that connects to it.
+    fn connected(&self, process: ProcessId, address: &[u8]) -> Option<Sighting> {
+        let to = String::from_utf8_lossy(address);
+        let why = match (address.starts_with(b"tcp:"), self.clients.get(&process)) {
+            (true, Some(name)) => format!("{name} let a program at {to} work for it"),
+            (false, _) if !is_harmless(address) => {
+                format!("it let the program behind {to} work for it")
+            }
+            _ => return None,
+        };
+        Some(Sighting::Gap(why))
+    }
+
+    /// Returns the name of an absolute path; `None` for one outside.
+    fn name(&self, path: &[u8]) -> Option<RelPath> {
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        let rest = path.strip_prefix(&self.root).ok()?;
+        RelPath::new(rest.as_os_str().as_bytes()).ok()
+    }
+}
+
+/// Returns whether nothing behind a socket writes into a workspace.
+fn is_harmless(socket: &[u8]) -> bool {
+    let mut anywhere = HARMLESS_ANYWHERE.iter();
+    HARMLESS.iter().any(|start| socket.starts_with(start))
+        || anywhere.any(|part| memchr::memmem::find(socket, part).is_some())
+}
+
+fn gap(why: Gap) -> &'static str {
+    match why {
+        Gap::Unreadable => "a call of one of its processes could not be read",
+        Gap::Unresolved => "the path of a call could not be resolved",
+        Gap::IoUring => "io_uring was used",
+        Gap::Handle => "a file was opened by its handle",
+        Gap::Architecture => "a program of another architecture was run",
+        Gap::Unanswered | Gap::Late => "a call went on without a mark",
+        Gap::Overflow => "there were more marks than could be kept",
+        Gap::Damaged => "a mark could not be read",
+        Gap::SeveralNames => "a file with several names was written",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn translation() -> Translation {
+        Translation {
+            root: "/w/s".into(),
+            device: 7,
+            clients: HashMap::new(),
+            family: Family::default(),
+            moving: None,
+        }
+    }
+
+    fn mark(directory: u64, path: &str, name: &str) -> Record {
+        let identity = |device| Identity {
+            device,
+            ..Identity::default()
+        };
+        Record::Mark(Mark {
+            realtime: 0,
+            boottime: 0,
+            process: ProcessId::default(),
+            operation: Operation::Opened,
+            directory: identity(directory),
+            path: path.into(),
+            name: name.into(),
+            object: None,
+            chance: touchmark_witness::Chance::Good,
+        })
+    }
+
+    fn may_write(name: &str) -> Option<Sighting> {
+        Some(Sighting::MayWrite(touchmark_engine::Mark {
+            name: RelPath::new(name.as_bytes()).unwrap(),
+            made: 0,
+            removes: false,
+            in_place: true,
+            inode: None,
+            is_new: false,
+            is_poor: false,
+            process: None,
+        }))
+    }
+
+    #[test]
+    fn marks_are_names_in_the_workspace() {
+        let mut translation = translation();
+        let mut of = |path, name| translation.sighting(&mark(7, path, name));
+        assert_eq!(of("/w/s", "a"), may_write("a"));
+        assert_eq!(of("/w/s/b", "a"), may_write("b/a"));
+        assert_eq!(of("/w/s/b", ""), may_write("b"));
+        for outside in ["/w", "/w/sb", "/tmp"] {
+            assert_eq!(of(outside, "a"), None, "{outside}");
+        }
+    }
+
+    #[test]
+    fn a_mark_without_a_path_is_a_gap_on_the_same_device() {
+        let mut translation = translation();
+        let mut is_gap = |record| matches!(translation.sighting(&record), Some(Sighting::Gap(_)));
+        assert!(is_gap(mark(7, "", "a")));
+        assert!(!is_gap(mark(8, "", "a")));
+    }
+
+    #[test]
+    fn who_lets_others_write_is_a_gap() {
+        let mut translation = translation();
+        let mut is_gap = |program: &str, address: &str| {
+            let process = Process {
+                program: program.into(),
+                ..Process::default()
+            };
+            let connected = Record::Connected {
+                process: process.process,
+                address: address.into(),
+            };
+            assert_eq!(translation.sighting(&Record::Process(process)), None);
+            matches!(translation.sighting(&connected), Some(Sighting::Gap(_)))
+        };
+        assert!(is_gap("/usr/bin/docker", "/run/docker.sock"));
+        assert!(is_gap("/usr/bin/tmux", "/tmp/tmux-0/default"));
+        assert!(is_gap("/usr/bin/java", "tcp:4000"));
+        assert!(!is_gap("/usr/bin/node", "tcp:4000"));
+        assert!(!is_gap("/usr/bin/id", "/var/run/nscd/socket"));
+        assert!(!is_gap("/usr/bin/ssh", "/tmp/ssh-XQ/agent.12"));
+        assert!(!is_gap("/usr/bin/x", "/run/user/0/touchmark/0.sock"));
+    }
+}

@@ -1,0 +1,694 @@
+//! What the commands of windows may have written, as the kernel told it before
+//! each write (ATTR-3). It is kept until the next restart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use touchmark_proto::{Millis, RelPath};
+
+use crate::input::{Mark, Marker};
+
+/// The maximum number of names that are kept for a command. One that writes
+/// more may have written any file.
+const NAMES: usize = 200_000;
+
+/// How long a mark may be without effect, in milliseconds: the call may have
+/// failed. Then the file is looked at, and the mark counts no more.
+pub(crate) const UNUSED: Millis = 1_000;
+
+/// How long a write in place may take, in milliseconds, from the mark to the
+/// second look. Two closes without a write in between are one event of the
+/// system's: of a file that stays open for long, another author may have closed
+/// it, too.
+const PROMPT: Millis = 20;
+
+/// The precision of the start times of processes, in milliseconds.
+const SLACK: Millis = 50;
+
+/// The witnesses of command windows.
+#[derive(Clone, Debug, Default)]
+pub struct Witnesses {
+    /// The witness of each witnessed window.
+    of: BTreeMap<u64, Witness>,
+    /// Windows whose commands another window's witness sees as well: that
+    /// window.
+    below: BTreeMap<u64, u64>,
+}
+
+/// What is known of the processes of one window's command.
+#[derive(Clone, Debug)]
+struct Witness {
+    sight: Sight,
+    /// The names that they may have written.
+    names: BTreeMap<RelPath, Marks>,
+}
+
+/// Whether all writes are known.
+#[derive(Clone, Debug)]
+enum Sight {
+    /// The witness has not reported yet that it began.
+    Awaited,
+    /// They are.
+    Whole,
+    /// They are not: why, for people.
+    Incomplete(String),
+}
+
+/// The marks of one name.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    /// Whether each change of the file is seen, since it is tracked: then a mark
+    /// is used up by a change. Else it counts as long as the window.
+    counted: bool,
+    /// Whether the command has written what was removed before it was read.
+    /// Another author may have read it: what is written then has lines of both.
+    own_unread: bool,
+    /// The same for what another author has written.
+    others_unread: bool,
+    writes: Vec<Unused>,
+    removals: Vec<Unused>,
+}
+
+/// A mark that no change has used up.
+#[derive(Clone, Copy, Debug)]
+struct Unused {
+    process: Option<Marker>,
+    /// Whether the call will have failed.
+    is_poor: bool,
+    in_place: bool,
+    inode: Option<u64>,
+    made: Millis,
+    /// A change was recorded of which it is not known whether this mark's call
+    /// made it. The call may still come.
+    is_doubtful: bool,
+    /// When it was reported.
+    at: Millis,
+    /// The read after which it counts no more; `None` if none is ordered.
+    until: Option<u64>,
+}
+
+/// A change of a file, for [`Witnesses::judge`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    /// The number of closed changes that led to it.
+    pub closes: u32,
+    /// Whether the file is gone.
+    pub is_removal: bool,
+    /// The inode number of the file that is there; `None` if it is not known.
+    pub inode: Option<u64>,
+    /// Whether any process may have the file open for writing.
+    pub open: bool,
+    /// Whether another author has changed the file since the window began.
+    pub is_contested: bool,
+    /// When it is judged.
+    pub now: Millis,
+}
+
+/// Whether a window's command made a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    NotWritten,
+    Written,
+    Unknown,
+}
+
+impl Witnesses {
+    /// Announces a witness for a window. Nothing is known until it has reported
+    /// that it began.
+    pub(crate) fn announce(&mut self, window: u64) {
+        let witness = Witness {
+            sight: Sight::Awaited,
+            names: BTreeMap::new(),
+        };
+        self.of.insert(window, witness);
+    }
+
+    /// Notes that the processes of a window's command are among those that the
+    /// witness of `outer` sees. No effect if `outer` has no witness.
+    pub(crate) fn is_below(&mut self, window: u64, outer: u64) {
+        let outer = self.root(outer);
+        if self.of.contains_key(&outer) {
+            self.below.insert(window, outer);
+        }
+    }
+
+    /// Notes that a window's command is witnessed from its start.
+    pub(crate) fn began(&mut self, window: u64) {
+        if let Some(witness) = self.of.get_mut(&window)
+            && let Sight::Awaited = witness.sight
+        {
+            witness.sight = Sight::Whole;
+        }
+    }
+
+    /// Notes that not every write of a window's command is seen.
+    pub(crate) fn lose(&mut self, window: u64, why: String) {
+        if let Some(witness) = self.of.get_mut(&window) {
+            witness.lose(why);
+        }
+    }
+
+    /// Adds a mark of a window's witness, at this time. `file` has the marked
+    /// name; `known` says whether it is recorded as a file. `None` if not each
+    /// change of it is seen.
+    pub(crate) fn mark(
+        &mut self,
+        window: u64,
+        mark: Mark,
+        file: RelPath,
+        at: Millis,
+        known: Option<bool>,
+    ) {
+        if let Some(witness) = self.of.get_mut(&window) {
+            if file != mark.name {
+                witness.add(mark.name.clone(), &mark, at, None);
+            }
+            witness.add(file, &mark, at, known);
+        }
+    }
+
+    /// Returns whether a path has marks that were without effect for long.
+    pub(crate) fn has_old(&self, path: &RelPath, now: Millis) -> bool {
+        let mut marks = self
+            .of
+            .values()
+            .filter_map(|witness| witness.names.get(path));
+        marks.any(|marks| {
+            let mut all = marks.writes.iter().chain(&marks.removals);
+            all.any(|mark| mark.is_old(now))
+        })
+    }
+
+    /// Lets these marks count until the read with this number.
+    pub(crate) fn count_until(&mut self, path: &RelPath, now: Millis, ticket: u64) {
+        self.each(path, |marks| {
+            let all = marks.writes.iter_mut().chain(&mut marks.removals);
+            for mark in all.filter(|mark| mark.is_old(now)) {
+                mark.until = Some(ticket);
+            }
+        });
+    }
+
+    /// Returns whether a window's command has not written a file with these
+    /// names. `false` if that is not known.
+    pub fn rules_out<'a>(&self, window: u64, mut names: impl Iterator<Item = &'a RelPath>) -> bool {
+        self.seen_by(window).is_some_and(|witness| {
+            matches!(witness.sight, Sight::Whole)
+                && !names.any(|name| witness.names.contains_key(name) || witness.moved(name))
+        })
+    }
+
+    /// Returns whether a window's command, which began at `began`, has made a
+    /// change of a file with these names.
+    pub(crate) fn judge(
+        &self,
+        window: u64,
+        began: Millis,
+        names: &[&RelPath],
+        change: Change,
+    ) -> Verdict {
+        let Some(witness) = self.seen_by(window) else {
+            return Verdict::Unknown;
+        };
+        let is_whole = matches!(witness.sight, Sight::Whole);
+        if !is_whole || names.iter().any(|name| witness.moved(name)) {
+            return Verdict::Unknown;
+        }
+        let mut marked = names.iter().filter_map(|name| witness.names.get(*name));
+        let Some(marks) = marked.next() else {
+            return Verdict::NotWritten;
+        };
+        if names.len() > 1 || !marks.counted {
+            return Verdict::Unknown;
+        }
+        let (unused, least) = match change.is_removal {
+            true => (&marks.removals, 1),
+            false => (&marks.writes, change.closes.max(1) as usize),
+        };
+        // A mark of before may still be written: through a descriptor.
+        let open = change.open && !change.is_removal;
+        let is_certain = |mark: &Unused| {
+            let is_own = |process: Marker| {
+                let before = |time: Millis| time + SLACK < began;
+                !before(process.began) && process.typed.is_none_or(before)
+            };
+            let is_prompt = !mark.in_place || mark.made + PROMPT >= change.now;
+            let is_clear = mark.until.is_none() && !mark.is_doubtful;
+            is_clear && is_prompt && mark.process.is_some_and(is_own)
+        };
+        let is_closed = change.is_removal || change.closes > 0;
+        // Marks are used up in their order. A mark comes before its call: another
+        // author may have replaced the file in between.
+        let last = { unused.iter() }
+            .filter(|mark| !mark.is_poor)
+            .nth(least - 1);
+        let is_its_file = |mark: &Unused| mark.inode.is_none_or(|it| change.inode == Some(it));
+        match unused.is_empty() {
+            true if open || marks.own_unread => Verdict::Unknown,
+            true => Verdict::NotWritten,
+            false if open || !is_closed || change.is_contested => Verdict::Unknown,
+            false if marks.others_unread || !last.is_some_and(is_its_file) => Verdict::Unknown,
+            false if unused.iter().all(is_certain) => Verdict::Written,
+            false => Verdict::Unknown,
+        }
+    }
+
+    /// Returns whether one witness sees the commands of both windows.
+    pub(crate) fn is_one(&self, first: u64, second: u64) -> bool {
+        self.root(first) == self.root(second)
+    }
+
+    /// Uses marks up: changes of a path were recorded, by which it was closed
+    /// that many times. `is_certain` says whether they are known to be those of
+    /// the marks. If not, their calls may still come.
+    pub(crate) fn written(&mut self, path: &RelPath, closes: u32, is_certain: bool) {
+        self.each(path, |marks| {
+            (marks.own_unread, marks.others_unread) = (false, false);
+            if is_certain {
+                marks.use_up(closes);
+            } else if closes > 0 {
+                { marks.writes.iter_mut() }.for_each(|mark| mark.is_doubtful = true);
+            }
+        });
+    }
+
+    /// Uses marks up: a path was closed that many times, and removed before its
+    /// content was read.
+    pub(crate) fn unread(&mut self, path: &RelPath, closes: u32) {
+        self.each(path, |marks| {
+            let others = marks.use_up(closes);
+            marks.own_unread |= others < closes;
+            marks.others_unread |= others > 0;
+        });
+    }
+
+    /// Uses up the marks of a path's removal, which was recorded.
+    pub(crate) fn removed(&mut self, path: &RelPath) {
+        self.each(path, |marks| marks.removals.clear());
+    }
+
+    /// Forgets marks without effect: a read with this number found the file as
+    /// it is recorded, and no process has it open.
+    pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
+        self.each(path, |marks| {
+            for unused in [&mut marks.writes, &mut marks.removals] {
+                unused.retain(|mark| mark.until.is_none_or(|until| until > ticket));
+            }
+        });
+    }
+
+    /// Returns why it is not known what a window's command wrote, for people.
+    /// `None` if it is, or if the window has no witness.
+    pub(crate) fn why_incomplete(&self, window: u64) -> Option<String> {
+        match &self.seen_by(window)?.sight {
+            Sight::Whole => None,
+            Sight::Awaited => Some("the witness did not begin".to_owned()),
+            Sight::Incomplete(why) => Some(why.clone()),
+        }
+    }
+
+    /// Forgets the witnesses that no window needs. A witness ends with its own
+    /// window: then it sees no more of the windows below.
+    pub(crate) fn retain(&mut self, is_open: impl Fn(u64) -> bool, is_late: impl Fn(u64) -> bool) {
+        let is_needed = |window| is_open(window) || is_late(window);
+        self.below.retain(|window, _| is_needed(*window));
+        let outer: BTreeSet<u64> = self.below.values().copied().collect();
+        self.of
+            .retain(|window, _| is_needed(*window) || outer.contains(window));
+        for (window, witness) in &mut self.of {
+            if outer.contains(window) && !is_open(*window) {
+                witness.lose("the command around it has ended".to_owned());
+            }
+        }
+    }
+
+    /// Returns the window whose witness sees a window's command.
+    fn root(&self, window: u64) -> u64 {
+        *self.below.get(&window).unwrap_or(&window)
+    }
+
+    fn seen_by(&self, window: u64) -> Option<&Witness> {
+        self.of.get(&self.root(window))
+    }
+
+    fn each(&mut self, path: &RelPath, act: impl Fn(&mut Marks)) {
+        let witnesses = self.of.values_mut();
+        witnesses
+            .filter_map(|witness| witness.names.get_mut(path))
+            .for_each(act);
+    }
+}
+
+impl Marks {
+    /// Uses marks up, one for each close. Returns for how many closes there was
+    /// none.
+    fn use_up(&mut self, closes: u32) -> u32 {
+        let mut left = closes;
+        for of_poor in [false, true] {
+            self.writes.retain(|mark| {
+                let is_used = left > 0 && mark.is_poor == of_poor;
+                left -= u32::from(is_used);
+                !is_used
+            });
+        }
+        left
+    }
+}
+
+impl Unused {
+    fn is_old(&self, now: Millis) -> bool {
+        self.until.is_none() && self.at + UNUSED <= now
+    }
+}
+
+impl Witness {
+    fn lose(&mut self, why: String) {
+        // The first reason explains the most.
+        if !matches!(self.sight, Sight::Incomplete(_)) {
+            self.sight = Sight::Incomplete(why);
+        }
+        self.names.clear();
+    }
+
+    /// Returns whether a file may have got this name with a directory, which was
+    /// renamed.
+    fn moved(&self, name: &RelPath) -> bool {
+        let mut above = std::iter::successors(name.parent(), RelPath::parent);
+        above.any(|name| self.names.contains_key(&name))
+    }
+
+    fn add(&mut self, name: RelPath, mark: &Mark, at: Millis, known: Option<bool>) {
+        if self.names.len() >= NAMES {
+            return self.lose("it wrote too many files".to_owned());
+        }
+        let is_new = !self.names.contains_key(&name);
+        let marks = self.names.entry(name).or_default();
+        // A name that was marked before its changes were seen is not counted.
+        marks.counted = known.is_some() && (is_new || marks.counted);
+        if !marks.counted {
+            return;
+        }
+        let is_there = known == Some(true) && marks.removals.is_empty();
+        let is_poor = mark.is_poor || mark.is_new && is_there;
+        let unused = match mark.removes {
+            true => &mut marks.removals,
+            false => &mut marks.writes,
+        };
+        // The process goes on: its earlier call has returned. A program that
+        // moves a file tries a rename that replaces nothing first.
+        unused.retain(|earlier| !earlier.is_poor || earlier.process != mark.process);
+        unused.push(Unused {
+            process: mark.process,
+            is_poor,
+            in_place: mark.in_place,
+            inode: mark.inode,
+            made: mark.made,
+            is_doubtful: false,
+            at,
+            until: None,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn name(text: &str) -> RelPath {
+        RelPath::new(text.as_bytes()).unwrap()
+    }
+
+    fn mark(witnesses: &mut Witnesses, window: u64, text: &str) {
+        let mark = Mark {
+            name: name(text),
+            made: 0,
+            removes: false,
+            in_place: false,
+            inode: None,
+            is_new: false,
+            is_poor: false,
+            process: None,
+        };
+        let file = mark.name.clone();
+        witnesses.mark(window, mark, file, 0, None);
+    }
+
+    fn rules_out(witnesses: &Witnesses, window: u64, text: &str) -> bool {
+        witnesses.rules_out(window, [name(text)].iter())
+    }
+
+    #[test]
+    fn only_a_whole_witness_rules_out() {
+        let mut witnesses = Witnesses::default();
+        assert!(!rules_out(&witnesses, 1, "a"));
+        witnesses.announce(1);
+        assert!(!rules_out(&witnesses, 1, "a"));
+        assert!(witnesses.why_incomplete(1).is_some());
+        witnesses.began(1);
+        mark(&mut witnesses, 1, "d/b");
+        assert!(rules_out(&witnesses, 1, "a"));
+        assert!(rules_out(&witnesses, 1, "d"));
+        assert!(!rules_out(&witnesses, 1, "d/b"));
+        assert!(!rules_out(&witnesses, 1, "d/b/c"));
+        assert_eq!(witnesses.why_incomplete(1), None);
+        for why in ["first", "second"] {
+            witnesses.lose(1, why.to_owned());
+            witnesses.began(1);
+        }
+        assert!(!rules_out(&witnesses, 1, "a"));
+        assert_eq!(witnesses.why_incomplete(1).as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn a_window_below_another_has_its_witness() {
+        let mut witnesses = Witnesses::default();
+        witnesses.announce(1);
+        witnesses.began(1);
+        witnesses.is_below(2, 1);
+        witnesses.is_below(3, 2);
+        witnesses.is_below(5, 4);
+        for (window, is_seen) in [(1, true), (2, true), (3, true), (4, false), (5, false)] {
+            assert_eq!(rules_out(&witnesses, window, "a"), is_seen, "{window}");
+        }
+        witnesses.retain(|window| window == 1 || window == 3, |_| false);
+        assert!(rules_out(&witnesses, 3, "a"));
+        assert!(!rules_out(&witnesses, 2, "a"));
+        witnesses.retain(|window| window == 3, |window| window == 1);
+        assert!(!rules_out(&witnesses, 3, "a"));
+        assert!(witnesses.why_incomplete(3).is_some());
+    }
+
+    #[test]
+    fn too_many_names_are_all_names() {
+        let mut witnesses = Witnesses::default();
+        witnesses.announce(1);
+        witnesses.began(1);
+        for n in 0..=NAMES {
+            mark(&mut witnesses, 1, &format!("{n}"));
+        }
+        assert!(!rules_out(&witnesses, 1, "a"));
+    }
+
+    const CHANGE: Change = Change {
+        closes: 1,
+        is_removal: false,
+        inode: Some(7),
+        open: false,
+        is_contested: false,
+        now: 2_000 + PROMPT,
+    };
+
+    /// Returns a witness of a file with this many marks of a process that began
+    /// with the window, at 1,000.
+    fn counted(marks: u32) -> Witnesses {
+        let mut witnesses = Witnesses::default();
+        witnesses.announce(1);
+        witnesses.began(1);
+        for _ in 0..marks {
+            add(&mut witnesses, Some((1_000, None)), false);
+        }
+        witnesses
+    }
+
+    fn add(witnesses: &mut Witnesses, process: Option<(Millis, Option<Millis>)>, removes: bool) {
+        let process = process.map(|(began, typed)| Marker { began, typed });
+        let mark = Mark {
+            name: name("f"),
+            made: 2_000,
+            removes,
+            in_place: true,
+            inode: Some(7),
+            is_new: false,
+            is_poor: false,
+            process,
+        };
+        witnesses.mark(1, mark, name("f"), 2_000, Some(true));
+    }
+
+    fn judge(witnesses: &Witnesses, change: Change) -> Verdict {
+        witnesses.judge(1, 1_000, &[&name("f")], change)
+    }
+
+    #[test]
+    fn changes_use_marks_up() {
+        let mut witnesses = counted(2);
+        let twice = Change {
+            closes: 2,
+            ..CHANGE
+        };
+        let thrice = Change {
+            closes: 3,
+            ..CHANGE
+        };
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
+        assert_eq!(judge(&witnesses, twice), Verdict::Written);
+        assert_eq!(judge(&witnesses, thrice), Verdict::Unknown);
+        witnesses.written(&name("f"), 1, true);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
+        assert_eq!(judge(&witnesses, twice), Verdict::Unknown);
+        witnesses.written(&name("f"), 1, true);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+        let open = Change {
+            open: true,
+            ..CHANGE
+        };
+        assert_eq!(judge(&witnesses, open), Verdict::Unknown);
+        assert_eq!(judge(&counted(1), open), Verdict::Unknown);
+        let unclosed = Change {
+            closes: 0,
+            ..CHANGE
+        };
+        assert_eq!(judge(&counted(1), unclosed), Verdict::Unknown);
+    }
+
+    #[test]
+    fn what_another_author_may_have_closed_too_is_not_certain() {
+        let late = Change {
+            now: 2_001 + PROMPT,
+            ..CHANGE
+        };
+        assert_eq!(judge(&counted(1), late), Verdict::Unknown);
+        let contested = Change {
+            is_contested: true,
+            ..CHANGE
+        };
+        assert_eq!(judge(&counted(1), contested), Verdict::Unknown);
+        assert_eq!(judge(&counted(0), contested), Verdict::NotWritten);
+    }
+
+    #[test]
+    fn a_mark_whose_call_may_still_come_is_not_used_up() {
+        let mut witnesses = counted(1);
+        let other = Change {
+            inode: Some(8),
+            ..CHANGE
+        };
+        assert_eq!(judge(&witnesses, other), Verdict::Unknown);
+        witnesses.written(&name("f"), 1, false);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+        witnesses.count_until(&name("f"), 2_000 + UNUSED, 3);
+        witnesses.looked(&name("f"), 3);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+    }
+
+    #[test]
+    fn removals_have_marks_of_their_own() {
+        let mut witnesses = counted(1);
+        let gone = Change {
+            is_removal: true,
+            closes: 0,
+            ..CHANGE
+        };
+        assert_eq!(judge(&witnesses, gone), Verdict::NotWritten);
+        add(&mut witnesses, Some((1_000, None)), true);
+        assert_eq!(judge(&witnesses, gone), Verdict::Written);
+        witnesses.removed(&name("f"));
+        assert_eq!(judge(&witnesses, gone), Verdict::NotWritten);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
+    }
+
+    #[test]
+    fn a_call_that_will_fail_explains_nothing() {
+        let mut witnesses = counted(0);
+        let process = |began| Some(Marker { began, typed: None });
+        let mut may_write = |is_new, is_poor, began| {
+            let mark = Mark {
+                name: name("f"),
+                made: 2_000,
+                removes: false,
+                in_place: true,
+                inode: Some(7),
+                is_new,
+                is_poor,
+                process: process(began),
+            };
+            witnesses.mark(1, mark, name("f"), 2_000, Some(true));
+            judge(&witnesses, CHANGE)
+        };
+        assert_eq!(may_write(false, true, 1_000), Verdict::Unknown);
+        assert_eq!(may_write(true, false, 1_001), Verdict::Unknown);
+        assert_eq!(may_write(false, false, 1_000), Verdict::Written);
+        witnesses.written(&name("f"), 1, true);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+        // The same process goes on.
+        add(&mut witnesses, Some((1_001, None)), false);
+        witnesses.written(&name("f"), 1, true);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+        // What replaces a file that the command removes.
+        add(&mut witnesses, Some((1_000, None)), true);
+        let mark = Mark {
+            name: name("f"),
+            made: 2_000,
+            removes: false,
+            in_place: true,
+            inode: Some(7),
+            is_new: true,
+            is_poor: false,
+            process: process(1_000),
+        };
+        witnesses.mark(1, mark, name("f"), 2_000, Some(true));
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
+    }
+
+    #[test]
+    fn a_mark_without_effect_ends() {
+        let mut witnesses = counted(1);
+        assert!(!witnesses.has_old(&name("f"), 2_000 + UNUSED - 1));
+        assert!(witnesses.has_old(&name("f"), 2_000 + UNUSED));
+        witnesses.count_until(&name("f"), 2_000 + UNUSED, 7);
+        assert!(!witnesses.has_old(&name("f"), 9_000));
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+        witnesses.looked(&name("f"), 6);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+        witnesses.looked(&name("f"), 7);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+    }
+
+    #[test]
+    fn only_processes_of_the_command_that_no_person_types_into_are_certain() {
+        let of = |process| {
+            let mut witnesses = counted(0);
+            add(&mut witnesses, process, false);
+            judge(&witnesses, CHANGE)
+        };
+        assert_eq!(of(Some((2_000, None))), Verdict::Written);
+        assert_eq!(of(None), Verdict::Unknown);
+        // Before the window.
+        assert_eq!(of(Some((900, None))), Verdict::Unknown);
+        assert_eq!(of(Some((2_000, Some(900)))), Verdict::Written);
+        assert_eq!(of(Some((2_000, Some(1_500)))), Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_file_that_was_not_seen_at_first_is_never_certain() {
+        let mut witnesses = counted(0);
+        mark(&mut witnesses, 1, "f");
+        add(&mut witnesses, Some((2_000, None)), false);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+        witnesses.written(&name("f"), 2, true);
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+        let mut witnesses = counted(1);
+        mark(&mut witnesses, 1, "f");
+        assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+    }
+}
