@@ -21,6 +21,7 @@ pub(crate) mod hook;
 pub(crate) mod hook_settings;
 pub(crate) mod log;
 pub(crate) mod logs;
+pub(crate) mod lsp;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod modified;
@@ -92,6 +93,8 @@ pub(crate) enum Command {
     Hook(hook::Options),
     /// Serve the Model Context Protocol on standard input and output
     Mcp(mcp::Options),
+    /// Serve the Language Server Protocol, for any editor
+    Lsp(lsp::Options),
     /// Let hooks pass everything for a while
     Pause(pause::Options),
     /// End a pause
@@ -232,6 +235,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
                 Command::Forget(options) => forget::run(&context, options),
                 Command::Run(options) => run::run(&context, &options),
                 Command::Mcp(options) => mcp::run(&context, options),
+                Command::Lsp(options) => lsp::run(&context, &options),
                 Command::Pause(options) => pause::pause(&context, &options),
                 Command::Resume(options) => pause::resume(&context, &options),
                 Command::Allow(options) => allow::run(&context, &options),

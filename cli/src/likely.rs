@@ -104,20 +104,40 @@ pub(crate) fn ask_about(
             continue;
         };
         for hunk in &doubts {
-            let mut others = queue
-                .iter()
-                .filter(|other| is_of(other) && other.path == hunk.path && other.id != hunk.id);
-            let is_part = others.any(|other| !doubts.iter().any(|one| one.id == other.id));
-            client.call(Claim {
-                session: session.clone(),
-                command: (!is_part).then(|| row.command.clone()),
-                paths: Some(vec![ClientPath::from(&hunk.path)]),
-                lines: is_part.then_some(hunk.lines),
-            })?;
+            client.call(claim(hunk, &doubts, queue, session.clone()))?;
         }
         is_answered = true;
     }
     Ok(is_answered)
+}
+
+/// Returns the claim by which the user says who wrote a change: a session, or the
+/// user. It is about all that the command did to the file if `answered` has all
+/// of that which is in the queue, else about the change's lines.
+pub(crate) fn claim(
+    hunk: &ReviewHunk,
+    answered: &[&ReviewHunk],
+    queue: &[ReviewHunk],
+    session: Option<SessionId>,
+) -> Claim {
+    let is_like = |other: &&ReviewHunk| other.command == hunk.command && other.path == hunk.path;
+    let is_answered = |other: &ReviewHunk| answered.iter().any(|one| one.id == other.id);
+    let is_whole = queue.iter().filter(is_like).all(is_answered);
+    let command = hunk.command.clone().filter(|_| is_whole);
+    Claim {
+        session,
+        lines: command.is_none().then_some(hunk.lines),
+        command,
+        paths: Some(vec![ClientPath::from(&hunk.path)]),
+    }
+}
+
+/// Returns the authors of a change, and that it may be the user's.
+pub(crate) fn doubted(authors: String, is_likely: bool) -> String {
+    match is_likely {
+        true => authors + " or you",
+        false => authors,
+    }
 }
 
 /// Returns a change in the queue as one that an undo would leave.

@@ -21,6 +21,7 @@ mod help;
 mod hints;
 mod hunks;
 mod likely;
+mod lsp;
 mod mcp;
 mod moments;
 mod off;

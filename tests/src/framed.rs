@@ -1,13 +1,39 @@
 //! A client for the `Content-Length` wire, without touchmark's code.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::wire::{Answer, PATIENCE, answer};
+
+/// Returns a body with its header.
+pub fn framed(body: &str) -> String {
+    format!("Content-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// Returns the next message; `None` at the end.
+pub fn receive(stream: &mut impl BufRead) -> Option<Value> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).expect("a line") == 0 {
+            return None;
+        }
+        let line = line.strip_suffix("\r\n").expect("a header ends in CR LF");
+        if line.is_empty() {
+            break;
+        }
+        if let Some(number) = line.strip_prefix("Content-Length: ") {
+            length = Some(number.parse::<usize>().expect("a number"));
+        }
+    }
+    let mut body = vec![0; length.expect("a Content-Length")];
+    stream.read_exact(&mut body).expect("a whole body");
+    Some(serde_json::from_slice(&body).expect("JSON"))
+}
 
 /// One connection with the `Content-Length` wire.
 pub struct Framed {
@@ -30,32 +56,13 @@ impl Framed {
 
     /// Sends a body with its header.
     pub fn send(&mut self, body: &str) {
-        let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-        let sent = self.stream.get_mut().write_all(message.as_bytes());
+        let sent = self.stream.get_mut().write_all(framed(body).as_bytes());
         sent.expect("a daemon that reads");
     }
 
     /// Returns the next message: an answer or a notification.
     pub fn receive(&mut self) -> Value {
-        let mut length = None;
-        loop {
-            let mut line = String::new();
-            assert_ne!(
-                self.stream.read_line(&mut line).expect("a line"),
-                0,
-                "closed"
-            );
-            let line = line.strip_suffix("\r\n").expect("a header ends in CR LF");
-            if line.is_empty() {
-                break;
-            }
-            if let Some(number) = line.strip_prefix("Content-Length: ") {
-                length = Some(number.parse::<usize>().expect("a number"));
-            }
-        }
-        let mut body = vec![0; length.expect("a Content-Length")];
-        self.stream.read_exact(&mut body).expect("a whole body");
-        serde_json::from_slice(&body).expect("JSON")
+        receive(&mut self.stream).expect("an open connection")
     }
 
     /// Sends a request and returns its answer. Events that arrive first are

@@ -25,6 +25,7 @@
 //! - [`givenback`]: sessions in a repository, and what an undo gives back.
 //! - [`http`]: a small HTTP client that sends what a browser would not.
 //! - [`limits`]: a limit of watches that applies to only one daemon.
+//! - [`lsp`]: a client of `touchmark lsp`.
 //! - [`machine`]: a small virtual machine whose power can be cut, and the root
 //!   directory of a whole system for one.
 //! - [`mcp`]: a client of `touchmark mcp`, in both versions of the protocol.
@@ -64,6 +65,7 @@ pub mod hooks;
 pub mod house;
 pub mod http;
 pub mod limits;
+pub mod lsp;
 pub mod machine;
 pub mod mcp;
 pub mod messages;
@@ -96,6 +98,7 @@ pub mod worktrees;
 pub mod world;
 
 pub use framed::Framed;
+pub use lsp::Lsp;
 pub use mcp::Mcp;
 pub use neighbour::beside_a_neighbour;
 pub use neovim::Neovim;

@@ -265,6 +265,41 @@ impl Session {
         told(&self.history_as(path, sync), |row| row["size"] != 0)
     }
 
+    /// Waits until the versions of `path` are as wanted, since an editor's
+    /// report comes after its save.
+    pub fn wait_saves(&mut self, path: &str, wanted: &[&str]) {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            // Without a fence: a question in the middle of a save would be
+            // answered with its middle.
+            let found = self.saves(path, false);
+            if found == wanted {
+                assert_eq!(self.saves(path, true), wanted, "{path}");
+                return;
+            }
+            let beginning = found.len() <= wanted.len();
+            assert!(
+                beginning && Instant::now() < end,
+                "{path}: {found:?}, not {wanted:?}: {:#?}",
+                self.history(path)
+            );
+        }
+    }
+
+    /// Waits until the daemon reports the file as unsaved in an editor, or as
+    /// not unsaved. Returns the unsaved lines; null if they are not known.
+    pub fn wait_unsaved(&mut self, path: &str, wanted: bool) -> Value {
+        let end = Instant::now() + PATIENCE;
+        let asked = json!({"paths": [path], "sync": false});
+        loop {
+            let mut file = self.ok("file/status", asked.clone())["files"][0].take();
+            if (file["unsaved"] == true) == wanted {
+                return file["unsavedLines"].take();
+            }
+            assert!(Instant::now() < end, "{path}: unsaved is not {wanted}");
+        }
+    }
+
     /// Returns the versions of `path` like [`story`](Self::story), without
     /// those in which the file was empty.
     pub fn story_of_texts(&mut self, path: &str) -> Vec<String> {

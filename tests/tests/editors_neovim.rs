@@ -34,35 +34,12 @@ fn world() -> (World, Session) {
     (world, agent)
 }
 
-/// Waits until the history of `path` is as wanted, since an editor's report
-/// comes after its save.
 fn story(agent: &mut Session, path: &str, wanted: &[&str]) {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        // Without a fence: a question in the middle of a save would be
-        // answered with its middle.
-        let found = agent.saves(path, false);
-        if found == wanted {
-            assert_eq!(agent.saves(path, true), wanted, "{path}");
-            return;
-        }
-        let beginning = found.len() <= wanted.len();
-        assert!(
-            beginning && Instant::now() < end,
-            "{path}: {found:?}, not {wanted:?}: {:#?}",
-            agent.history(path)
-        );
-    }
+    agent.wait_saves(path, wanted);
 }
 
-/// Waits until the daemon reports the file as unsaved in an editor, or as not
-/// unsaved.
 fn unsaved(agent: &mut Session, path: &str, wanted: bool) {
-    let end = Instant::now() + PATIENCE;
-    let asked = json!({"paths": [path], "sync": false});
-    while (agent.ok("file/status", asked.clone())["files"][0]["unsaved"] == true) != wanted {
-        assert!(Instant::now() < end, "{path}: unsaved is not {wanted}");
-    }
+    agent.wait_unsaved(path, wanted);
 }
 
 /// Returns the changes for the agent, without backups that remain: a read file

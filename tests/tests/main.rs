@@ -33,6 +33,7 @@ mod doctor;
 mod documents;
 mod done;
 mod editors_emacs;
+mod editors_lsp;
 mod editors_neovim;
 mod editors_vscode;
 mod edits;
@@ -81,6 +82,8 @@ mod losses_reads;
 mod losses_watch;
 mod losses_workspace;
 mod lost_lines;
+mod lsp;
+
 mod mcp;
 mod mcp_files;
 mod mcp_official;

@@ -279,7 +279,7 @@ impl QueueEntry<'_> {
         }
         let files = count(paths.len() as u64, "file");
         let head = format!("{}: {files}", escaped(command, MAX_NAME));
-        let by = doubted(authors(first.authors), self.is_likely());
+        let by = likely::doubted(authors(first.authors), self.is_likely());
         head_line(&head, &by)?;
         let names: Vec<String> = paths.iter().take(NAMED).map(|file| path(file)).collect();
         let more = match paths.len().saturating_sub(NAMED) {
@@ -420,14 +420,6 @@ fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
     }
 }
 
-/// Adds to the authors of a change that it may be the user's.
-fn doubted(authors: String, is_likely: bool) -> String {
-    match is_likely {
-        true => authors + " or you",
-        false => authors,
-    }
-}
-
 /// Prints the change as a diff, with its author.
 fn show(hunk: &ReviewHunk) -> Outcome {
     let what = match (hunk.created, hunk.deleted) {
@@ -435,7 +427,7 @@ fn show(hunk: &ReviewHunk) -> Outcome {
         (_, Some(true)) => "deleted".to_owned(),
         _ => text::lines(hunk.lines),
     };
-    let by = doubted(authors(&hunk.authors), hunk.likely == Some(true));
+    let by = likely::doubted(authors(&hunk.authors), hunk.likely == Some(true));
     head(&hunk.path, &what, &by)?;
     undone::sides(&hunk.before, &hunk.after, "", SHOWN)
 }
