@@ -605,6 +605,9 @@ async function longFile(walk) {
   await client.edits("claude-1", "src/large.js", `${line(50_000)}\n`, `${line(50_000)} here\n`);
   await walk.go("#/file/src%2Flarge.js");
   await page.locator(".diff .cm-line", { hasText: "// line 50000 here" }).waitFor();
+  // Folded lines are a button, without CodeMirror's signs, which few fonts have.
+  const signs = await page.locator(".cm-collapsedLines").first().evaluate((line) => ["::before", "::after"].map((side) => getComputedStyle(line, side).content));
+  assert.deepEqual(signs, ["none", "none"]);
   await page.getByRole("radio", { name: "Whole file" }).check();
   await page.getByRole("radio", { name: "Inline" }).check();
   await page.locator(".diff .cm-mergeView").waitFor({ state: "detached" });

@@ -4,15 +4,14 @@ import { Change, MergeView, diff, unifiedMergeView } from "@codemirror/merge";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightSpecialChars, lineNumbers } from "@codemirror/view";
 import type { Span } from "../model/lines.js";
-import { HIDDEN_CLASS, type Ref } from "../names.js";
+import { HIDDEN_CLASS, type Ref, shown } from "../names.js";
 import { authorGutter } from "./authors.js";
 import { languageOf } from "./languages.js";
 import { appearance } from "./theme.js";
 
 /**
- * CodeMirror's line for folded lines can only be clicked, and has signs that
- * many fonts lack. Here it becomes a button for the keyboard and for screen
- * readers, whenever CodeMirror draws one.
+ * CodeMirror's line for folded lines can only be clicked. Here it becomes a
+ * button for the keyboard and for screen readers, whenever CodeMirror draws one.
  */
 function unfoldByKey(room: HTMLElement): () => void {
   const mend = () => {
@@ -85,7 +84,7 @@ async function drawIn(parent: HTMLElement, root: ShadowRoot, what: Shown): Promi
   const both: Extension[] = [
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
-    highlightSpecialChars({ addSpecialChars: new RegExp(`[${HIDDEN_CLASS}]`, "gu") }),
+    highlightSpecialChars({ addSpecialChars: new RegExp(`[${HIDDEN_CLASS}]`, "gu"), render: escape }),
     drawSelection(),
     appearance,
     language ?? [],
@@ -126,6 +125,15 @@ async function drawIn(parent: HTMLElement, root: ShadowRoot, what: Shown): Promi
     diffConfig,
     ...collapse,
   });
+}
+
+/** A hidden character as in names: CodeMirror's own signs for them are in few fonts. */
+function escape(code: number, description: string | null): HTMLElement {
+  const span = document.createElement("span");
+  span.className = "cm-specialChar";
+  span.textContent = shown(String.fromCodePoint(code));
+  if (description !== null) span.title = description;
+  return span;
 }
 
 /** The daemon's changes; inside small ones, the characters that differ. */

@@ -36,6 +36,8 @@ const theme = EditorView.theme({
   ".cm-deletedChunk": { paddingLeft: "8px" },
   ".cm-deletedChunk del, .cm-insertedLine, .cm-deletedLine, .cm-deletedLine del": { textDecoration: "none" },
   ".cm-collapsedLines": { padding: "2px 8px 2px 48px", color: "var(--soft)", background: "var(--field)", fontFamily: "var(--sans)", fontSize: "12px" },
+  // CodeMirror's sign here is in few fonts.
+  ".cm-collapsedLines:before, .cm-collapsedLines:after": { content: "none" },
   ".cm-collapsedLines:hover": { color: "var(--ink)" },
   ".cm-specialChar": { color: "var(--warn)" },
   ".cm-selectionBackground, &.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground": { background: "var(--selected)" },

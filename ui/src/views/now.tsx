@@ -151,7 +151,7 @@ const STATES: Record<FileState["state"], string> = {
 
 function Copy({ file, session }: { file: FileState; session: SessionRow }) {
   const stale = file.state !== "fresh";
-  const through = file.changedBy ?? [];
+  const by = file.changedBy ?? [];
   return (
     <div class="copy">
       <span class={`dot ${file.state}`} aria-hidden="true" />
@@ -160,7 +160,7 @@ function Copy({ file, session }: { file: FileState; session: SessionRow }) {
         {STATES[file.state]}
         {file.unsaved ? ", unsaved changes" : ""}
       </span>
-      {through.length > 0 && <span class="through"><span class="soft">through</span> {through.slice(0, 3).map((author) => { const who = authors.of(author); return <Badge key={who.key} who={who} />; })}</span>}
+      {by.length > 0 && <span class="by"><span class="soft">changed by</span> {by.slice(0, 3).map((author) => { const who = authors.of(author); return <Badge key={who.key} who={who} />; })}</span>}
       {file.since != null && <span class="soft when"><Ago time={file.since} /></span>}
     </div>
   );
