@@ -351,3 +351,13 @@ fn sec5_while_the_users_file_is_wrong_nothing_is_dropped() {
     let done = both("versions.keep = \"2 per path\"\n", "colour = 1\n");
     assert_eq!(done.config.versions_per_path, 2);
 }
+
+#[test]
+fn a_single_day_is_one_day() {
+    for (written, said) in [("24 h", "1 day"), ("1 day", "1 day"), ("48 h", "2 days")] {
+        let config = parse(&format!("[sessions]\nkeep = \"{written}\"\n")).unwrap();
+        let mut settings = config.settings();
+        let keep = settings.find(|one| one.key == "sessions.keep").unwrap();
+        assert_eq!(keep.value, Some(said.into()), "{written}");
+    }
+}

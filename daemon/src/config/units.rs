@@ -199,7 +199,8 @@ fn both(one: Option<String>, other: Option<String>) -> String {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&whole(self.0, SPANS))
+        let text = whole(self.0, SPANS);
+        f.write_str(if text == "1 days" { "1 day" } else { &text })
     }
 }
 
