@@ -186,6 +186,42 @@ pub(crate) enum Command {
     Man(man::Options),
 }
 
+impl Command {
+    /// Returns what the command does until it prints something, for a terminal.
+    /// `None` if it has nothing to wait for.
+    fn doing(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Run(_)
+            | Self::Hook(_)
+            | Self::Mcp(_)
+            | Self::Config(_)
+            | Self::Daemon(_)
+            | Self::Socket
+            | Self::Demo(_)
+            | Self::Completions(_)
+            | Self::Man(_) => return None,
+            Self::Undo(_) | Self::Redo(_) | Self::Rewind(_) | Self::Review(_) | Self::Claim(_) => {
+                "looking for the changes"
+            }
+            Self::Attest(_) => "looking for who wrote the commits",
+            Self::Audit => "comparing the files with the disk",
+            Self::Worktrees => "comparing the worktrees",
+            Self::Restore(_) => "restoring",
+            Self::Setup(_) | Self::Uninstall(_) => "looking for settings",
+            Self::Doctor => "checking",
+            Self::Stop(_) => "waiting for the daemon to end",
+            Self::Start | Self::Restart => "starting the daemon",
+            Self::Watch(_)
+            | Self::Log(_)
+            | Self::Diff(_)
+            | Self::Blame(_)
+            | Self::Show(_)
+            | Self::History(_) => "reading what was recorded",
+            _ => "waiting for the daemon",
+        })
+    }
+}
+
 /// Returns the command line's definition, with groups and examples.
 pub(crate) fn definition() -> clap::Command {
     help::with_examples(Arguments::command())
@@ -202,6 +238,9 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         Command::Hook(options) => hook::run(&options, arguments.global),
         command => {
             let context = Context::new(arguments.global)?;
+            if let Some(what) = command.doing() {
+                context.doing(what);
+            }
             match command {
                 Command::Watch(options) => watch::run(&context, &options),
                 Command::Ui(options) => ui::run(&context, &options),

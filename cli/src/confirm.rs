@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::output::{self, Failure, Outcome};
+use crate::progress;
 
 /// What to do without a terminal, before a command writes files.
 pub(crate) const WRITE: &str = "use --yes to write this, or --dry-run";
@@ -18,6 +19,7 @@ pub(crate) fn agreed(question: &str, instead: &str) -> Outcome<bool> {
             "standard input is not a terminal, so no question can be asked: {instead}"
         )));
     }
+    progress::end();
     write!(anstream::stderr(), "{question} [y/N] ")?;
     let mut answer = String::new();
     input.read_line(&mut answer)?;
@@ -33,6 +35,7 @@ pub(crate) fn choice<T: Copy>(
     help: &str,
 ) -> Outcome<Option<T>> {
     loop {
+        progress::end();
         write!(anstream::stderr(), "{question} ")?;
         let mut said = String::new();
         if io::stdin().read_line(&mut said)? == 0 {

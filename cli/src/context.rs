@@ -15,6 +15,7 @@ use touchmark_client::proto::{ClientPath, SessionId};
 use touchmark_client::{Environment, Error, Hello, Start, Workspace, connect_or_start};
 
 use crate::output::{self, Failure, Outcome};
+use crate::progress;
 use crate::project;
 use crate::style;
 use crate::system::terminal::is_terminal;
@@ -168,10 +169,19 @@ impl Context {
         }
     }
 
+    /// Shows on a terminal what is done from now on, until the next output, if it
+    /// takes long. `--json` and `--quiet` suppress it.
+    pub(crate) fn doing(&self, what: &'static str) {
+        if !self.global.json && !self.global.quiet {
+            progress::begin(what);
+        }
+    }
+
     /// Prints a line for the user on standard error, next to the output of a
     /// command that runs. `--quiet` suppresses it.
     pub(crate) fn note(&self, text: &str) {
         if !self.global.quiet {
+            progress::end();
             let text = output::noted(style::DIM, &crate::text::escaped(text, 2000));
             let _output_is_closed = writeln!(anstream::stderr(), "{text}");
         }

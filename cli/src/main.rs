@@ -27,6 +27,7 @@ mod moments;
 mod off;
 mod output;
 mod pager;
+mod progress;
 mod project;
 #[cfg(test)]
 #[path = "../../fuzz/seeds.rs"]
@@ -72,7 +73,9 @@ fn main() -> ExitCode {
             };
         }
     };
-    match commands::run(arguments) {
+    let outcome = commands::run(arguments);
+    progress::end();
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.report();

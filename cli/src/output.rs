@@ -9,6 +9,7 @@ use touchmark_client::Error as ClientError;
 use touchmark_client::proto;
 
 use crate::hints;
+use crate::progress;
 use crate::style::{self, paint};
 use crate::system::terminal;
 use crate::text::{MAX_NAME, escaped, path, width, without_hidden, wrapped};
@@ -94,6 +95,7 @@ impl Failure {
 
     /// Prints on standard error what went wrong and what to do.
     pub(crate) fn report(&self) {
+        progress::end();
         let (name, hint) = match self {
             Self::Closed | Self::Ended { .. } => return,
             Self::Client(error) => (Some(error.code()), hints::of(error)),
@@ -163,6 +165,7 @@ pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 /// Prints one line.
 pub(crate) fn line(text: &str) -> Outcome {
+    progress::end();
     let mut out = anstream::stdout().lock();
     writeln!(out, "{text}")?;
     out.flush()?;

@@ -9,6 +9,7 @@ use anstream::{AutoStream, ColorChoice};
 
 use crate::context::Context;
 use crate::output::Outcome;
+use crate::progress;
 use crate::system::terminal::is_terminal;
 use crate::text::is_hidden;
 
@@ -27,6 +28,7 @@ impl Page {
     /// `$PAGER`, else `less -FRX`. Without a pager, or if its name is empty or
     /// `cat`, it is standard output.
     pub(crate) fn open(context: &Context) -> Self {
+        progress::end();
         let is_terminal = is_terminal();
         let mut pager = (is_terminal && !context.global.json)
             .then(program)

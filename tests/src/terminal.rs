@@ -25,6 +25,12 @@ pub struct Terminal {
 impl Terminal {
     /// Runs a command on a terminal of this size.
     pub fn start(mut command: Command, columns: u16, rows: u16) -> Self {
+        command.env("TERM", "xterm-256color");
+        Self::start_as(command, columns, rows)
+    }
+
+    /// Runs a command on a terminal of the kind that its environment names.
+    pub fn start_as(mut command: Command, columns: u16, rows: u16) -> Self {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&main).expect("the terminal's rights");
         unlockpt(&main).expect("the terminal, unlocked");
@@ -35,7 +41,6 @@ impl Terminal {
         tcsetwinsize(&side, size(columns, rows)).expect("the terminal's size");
         let again = || Stdio::from(side.try_clone().expect("the terminal"));
         let child = command
-            .env("TERM", "xterm-256color")
             .stdin(again())
             .stdout(again())
             .stderr(again())

@@ -100,6 +100,7 @@ mod paths;
 mod paths_exchanged;
 mod portable;
 mod power_loss;
+mod progress;
 mod race;
 mod reads;
 mod real_agents;

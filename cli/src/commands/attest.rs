@@ -14,6 +14,7 @@ use crate::attest::{Attested, Totals, attest};
 use crate::context::{Context, all_sessions};
 use crate::output::{Failure, Outcome};
 use crate::pager::Page;
+use crate::progress;
 use crate::style::{self, paint};
 use crate::system::terminal::columns;
 use crate::table::{Step, Table};
@@ -64,28 +65,42 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     }
     let client = context.connect(&workspace)?;
     let agents = agents(&client)?;
-    let mut page = None;
-    let mut told = Vec::new();
-    for commit in commits {
+    let all = commits.len();
+    let found = commits.into_iter().enumerate().map(|(done, commit)| {
+        progress::count(done, all);
         let attested = attest(&client, &repository, &workspace.root, commit)?;
         let own = of_commit(&client, &attested, &agents);
         let note = match options.write {
             true => Some(write(&repository, &attested, &own, options.force)?),
             false => None,
         };
-        match context.global.json {
-            true => told.push(json(&attested, &own, note)?),
-            false => {
-                let page = page.get_or_insert_with(|| Page::open(context));
-                show(page, &attested, &own, note)?;
+        Ok((attested, own, note))
+    });
+    if context.global.json {
+        let told =
+            found.map(|one| one.and_then(|(attested, own, note)| json(&attested, &own, note)));
+        let told = told.collect::<Outcome<Vec<_>>>()?;
+        return context.json(&json!({ "commits": told }));
+    }
+    if all == 0 {
+        return context.say("there is no commit in that range");
+    }
+    // All are found before the first is shown: a pager may take the terminal.
+    let (mut shown, mut failed) = (Vec::new(), Ok(()));
+    for one in found {
+        match one {
+            Ok(one) => shown.push(one),
+            Err(failure) => {
+                failed = Err(failure);
+                break;
             }
         }
     }
-    match context.global.json {
-        true => context.json(&json!({ "commits": told })),
-        false if page.is_none() => context.say("there is no commit in that range"),
-        false => Ok(()),
+    let mut page = Page::open(context);
+    for (attested, own, note) in &shown {
+        show(&mut page, attested, own, *note)?;
     }
+    failed
 }
 
 /// Returns the programs of all sessions.

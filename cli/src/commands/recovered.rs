@@ -13,6 +13,7 @@ use touchmark_client::proto::writes::{
 use crate::context::Context;
 use crate::output::Outcome;
 use crate::pager::harmless;
+use crate::progress;
 use crate::style::{self, paint};
 use crate::system::terminal::is_terminal;
 use crate::table::{Step, Table, View};
@@ -116,6 +117,7 @@ fn show(context: &Context, id: String) -> Outcome {
     };
     // The answer may be cut, the file is whole.
     let content = std::fs::read(&item.file).with_context(|| item.file.clone())?;
+    progress::end();
     let mut out = std::io::stdout().lock();
     match is_terminal() {
         true => out.write_all(harmless(&String::from_utf8_lossy(&content)).as_bytes())?,

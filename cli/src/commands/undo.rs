@@ -25,6 +25,9 @@ use crate::versions::{VersionName, files, version};
 /// The verb of the question before an undo.
 const UNDO: &str = "Undo";
 
+/// What is done after the question.
+pub(crate) const UNDOING: &str = "undoing";
+
 /// Undo one author's changes; all other lines stay.
 ///
 /// Lines that the author wrote are removed, and lines that the author removed are restored. Where
@@ -227,10 +230,12 @@ fn carry_out(connection: &Connection<'_>, mut ask: Undo, how: &How) -> Outcome {
             return Err(Failure::No("nothing was undone".into()));
         }
     }
+    context.doing(UNDOING);
     let undone = match &how.check {
         None => client.call(ask)?,
         Some(command) => {
             ask.plan = Some(check::passes(connection, &ask, command)?);
+            context.doing(UNDOING);
             // The daemon may have been restarted since.
             context.connect(workspace)?.call(ask)?
         }
@@ -253,6 +258,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
     if !options.yes && !is_agreed(context, &client.call(plan)?, "Put back")? {
         return Err(Failure::No("nothing was put back".into()));
     }
+    context.doing("putting back");
     let undone = client.call(ask)?;
     undone::tell(&connection, Reply::Redo(undone), false)
 }

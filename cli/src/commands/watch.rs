@@ -24,6 +24,7 @@ use crate::complete;
 use crate::context::{self, Connection, Context, all_sessions, hello};
 use crate::feed::{Entry, Fold, Frame, Header, Layout, Note, Size, Time, Verb, Who};
 use crate::output::{self, Failure, Outcome};
+use crate::progress;
 use crate::style::{self, paint};
 use crate::system::terminal;
 use crate::table::View;
@@ -340,6 +341,7 @@ impl<'a> Screen<'a> {
             return Ok(());
         }
         self.drawn = Some(Instant::now());
+        progress::end();
         // `anstream` would take the movements of the cursor out together with
         // the colours.
         let mut out = std::io::stdout().lock();

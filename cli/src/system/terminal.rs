@@ -1,6 +1,7 @@
 //! The terminal.
 
 use std::io::IsTerminal as _;
+use std::os::fd::AsFd;
 
 /// Returns the width of the terminal that is standard output; `None` if it is
 /// none.
@@ -17,7 +18,11 @@ pub(crate) fn room() -> usize {
 /// Returns the columns and rows of the terminal that is standard output; `None`
 /// if it is none.
 pub(crate) fn size() -> Option<(usize, usize)> {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    size_of(std::io::stdout())
+}
+
+fn size_of(terminal: impl AsFd) -> Option<(usize, usize)> {
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     // A terminal that does not know its size returns 0.
     let or = |number: u16, unknown| if number == 0 { unknown } else { number.into() };
     Some((or(size.ws_col, 80), or(size.ws_row, 24)))
@@ -31,6 +36,16 @@ pub(crate) fn is_terminal() -> bool {
 /// Returns whether standard output is a terminal on which the cursor can be
 /// moved.
 pub(crate) fn redraws() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    !is_dumb && is_terminal()
+    !is_dumb() && is_terminal()
+}
+
+/// Returns the width of the terminal that is standard error; `None` if it is
+/// none on which the cursor can be moved.
+pub(crate) fn columns_of_notes() -> Option<usize> {
+    let size = size_of(std::io::stderr()).filter(|_| !is_dumb());
+    size.map(|(columns, _)| columns)
+}
+
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -29,6 +29,7 @@ use touchmark_client::proto::{Hash, native};
 use self::copy::{Failed, Scratch};
 use crate::context::{Connection, Context};
 use crate::output::{Failure, Outcome};
+use crate::progress;
 use crate::system::forwarding::{Forwarding, ended_by};
 use crate::text::{MAX_NAME, count, escaped};
 
@@ -66,6 +67,7 @@ pub(super) fn passes(connection: &Connection<'_>, ask: &Undo, command: &str) -> 
     let forwarding = Forwarding::prepare()?;
     let said = escaped(command, MAX_NAME);
     context.note(&format!("the check runs in a copy: {said}"));
+    context.doing("copying the workspace");
     let is_stopped = || forwarding.told_to_end().is_some();
     let copied = Scratch::of(workspace, &context.environment, &is_stopped);
     let mut copy = copied.map_err(|failed| match failed {
@@ -86,6 +88,7 @@ pub(super) fn passes(connection: &Connection<'_>, ask: &Undo, command: &str) -> 
             tell_left_out(context, &copy);
             execute(context, workspace, &copy, command, &forwarding)
         });
+    context.doing("removing the copy");
     if let Err(left) = copy.remove() {
         context.note(&format!(
             "the copy could not be removed: {}",
@@ -181,6 +184,7 @@ fn execute(
     if forwarding.told_to_end().is_some() {
         return Err(stopped(forwarding));
     }
+    progress::end();
     Ok(forwarding.spawn(&mut shell)?.wait()?)
 }
 
