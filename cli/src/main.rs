@@ -6,6 +6,7 @@ use clap::FromArgMatches as _;
 
 #[cfg_attr(not(target_os = "linux"), path = "allocator/fallback.rs")]
 mod allocator;
+mod around;
 mod attest;
 mod blame;
 mod checkpoints;

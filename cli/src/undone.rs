@@ -5,8 +5,9 @@ use touchmark_client::proto::commands::CommandRow;
 use touchmark_client::proto::undo::{
     LeftCause, UndoConflict, UndoElsewhere, UndoLeft, UndoOutcome, Undone, UndoneFile, UndoneLines,
 };
-use touchmark_client::proto::{LineRange, Reply};
+use touchmark_client::proto::{LineRange, RelPath, Reply};
 
+use crate::around::{Around, Context};
 use crate::context::Connection;
 use crate::output::{self, Failure, Outcome};
 use crate::style::{self, paint};
@@ -37,7 +38,8 @@ pub(crate) fn tell(connection: &Connection<'_>, reply: Reply, planned: bool) -> 
     if context.global.json {
         connection.json(reply)?;
     } else {
-        show(undone, planned, is_redo, planned)?;
+        let around = planned.then(|| Around::new(&connection.client));
+        show(undone, planned, is_redo, around)?;
         match &undone.undo {
             Some(name) => context.say(&format!(
                 "reverse it with: touchmark redo {}",
@@ -69,13 +71,20 @@ pub(crate) fn tell(connection: &Connection<'_>, reply: Reply, planned: bool) -> 
 }
 
 /// Prints a line for each file, and lines for each change that stays. With
-/// `texts`, also the lines that would change.
-pub(crate) fn show(undone: &Undone, planned: bool, is_redo: bool, texts: bool) -> Outcome {
+/// `around`, also the lines that would change.
+pub(crate) fn show(
+    undone: &Undone,
+    planned: bool,
+    is_redo: bool,
+    mut around: Option<Around<'_>>,
+) -> Outcome {
     let lines = lines(&undone.files, planned, is_redo, &View::here());
     for (line, file) in lines.iter().zip(&undone.files) {
         output::line(line)?;
-        for change in file.changes.iter().flatten().filter(|_| texts) {
-            show_planned(change)?;
+        if let Some(around) = &mut around {
+            for change in file.changes.iter().flatten() {
+                show_planned(change, &file.path, around)?;
+            }
         }
         for conflict in file.conflicts.iter().flatten() {
             show_conflict(conflict)?;
@@ -163,28 +172,43 @@ fn about(file: &UndoneFile) -> String {
     about.join(", ")
 }
 
-/// Prints the lines that an undo would change.
-fn show_planned(change: &UndoneLines) -> Outcome {
+/// Prints the lines that an undo would change, and those around them.
+fn show_planned(change: &UndoneLines, path: &RelPath, around: &mut Around<'_>) -> Outcome {
     output::line(&paint(style::DIM, &format!("    line {}", change.start)))?;
-    sides(&change.before, &change.after, "    ", PLANNED)
+    let above = change.start.saturating_sub(1) as usize;
+    let context = around.of(path, above, &change.before);
+    sides(&change.before, &change.after, &context, "    ", PLANNED)
 }
 
-/// Prints the two sides of a change: what it removes, and what it adds. Of each
-/// side at most `most` lines are shown.
-pub(crate) fn sides(before: &str, after: &str, indent: &str, most: usize) -> Outcome {
+/// Prints the two sides of a change, what it removes and what it adds, between
+/// the lines around it. Of each side at most `most` lines are shown.
+pub(crate) fn sides(
+    before: &str,
+    after: &str,
+    context: &Context,
+    indent: &str,
+    most: usize,
+) -> Outcome {
     let (columns, below) = (terminal::room(), format!("{indent}  "));
+    let side = |sign: &str, colour: Style, line: &str| {
+        let line = format!("{indent}{sign}{}", escaped(line, MAX_NAME));
+        let mut parts = folded(&line, columns, &below).into_iter();
+        parts.try_for_each(|part| output::line(&paint(colour, &part)))
+    };
+    let unchanged = |lines: &[String]| {
+        let mut lines = lines.iter();
+        lines.try_for_each(|line| side(" ", Style::new(), line))
+    };
+    unchanged(&context.before)?;
     for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {
         for line in text.lines().take(most) {
-            let line = format!("{indent}{sign}{}", escaped(line, MAX_NAME));
-            for part in folded(&line, columns, &below) {
-                output::line(&paint(colour, &part))?;
-            }
+            side(sign, colour, line)?;
         }
         if let more @ 1.. = text.lines().count().saturating_sub(most) {
             output::line(&paint(style::DIM, &format!("{below}and {more} lines more")))?;
         }
     }
-    Ok(())
+    unchanged(&context.after)
 }
 
 fn show_conflict(conflict: &UndoConflict) -> Outcome {

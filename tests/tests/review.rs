@@ -622,7 +622,10 @@ fn review_on_the_command_line() {
     edit(&world, &mut agent, "f", "line 2\n", "two\n");
     let run = |args: &[&str]| String::from_utf8(world.run(args).stdout).unwrap();
     let listed = run(&["review", "--list"]);
-    assert_eq!(listed, "f: line 2  by agent-1\n-line 2\n+two\n");
+    assert_eq!(
+        listed,
+        "f: line 2  by agent-1\n line 1\n-line 2\n+two\n line 3\n line 4\n line 5\n"
+    );
     assert_eq!(run(&["review", "--keep-all"]), "kept: 1 change\n");
     assert_eq!(run(&["review", "--list"]), "nothing is left to review\n");
     world.healthy();

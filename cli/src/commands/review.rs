@@ -13,6 +13,8 @@ use touchmark_client::proto::review::{
 };
 use touchmark_client::proto::{Author, ClientPath, RelPath, Reply, SessionId};
 
+use crate::around::{self, Around};
+use crate::commands::undo::UNDOING;
 use crate::context::{self, Connection, Context};
 use crate::likely;
 use crate::output::{self, Outcome};
@@ -129,7 +131,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         return context.say("nothing is left to review");
     }
     if options.list || !io::stdin().is_terminal() {
-        return list(&queue, options.files);
+        return list(&connection.client, &queue, options.files);
     }
     walk(&connection, &ask, options.files)
 }
@@ -155,8 +157,9 @@ fn undo_all(
     let hunks = hunks.map(QueuedChange::named).collect();
     let left: Vec<QueuedChange> = all.iter().filter(stays).copied().collect();
     if !context.global.json {
+        let mut around = Around::new(client);
         for entry in entries(&left, |_| false) {
-            entry.show()?;
+            entry.show(&mut around)?;
         }
         if !left.is_empty() {
             let count = count(left.len() as u64, "change");
@@ -165,6 +168,7 @@ fn undo_all(
             ))?;
         }
     }
+    context.doing(UNDOING);
     let undone = client.call(ReviewUndo::new(hunks))?;
     undone::tell(connection, Reply::Undo(undone), false)
 }
@@ -223,9 +227,9 @@ impl QueuedChange<'_> {
         matches!(self.of, ChangeKind::Lines(hunk) if likely::is_doubtful(hunk))
     }
 
-    fn show(&self) -> Outcome {
+    fn show(&self, around: &mut Around<'_>) -> Outcome {
         match self.of {
-            ChangeKind::Lines(hunk) => show(hunk),
+            ChangeKind::Lines(hunk) => show(hunk, around),
             ChangeKind::File(file) => show_file(file),
         }
     }
@@ -267,9 +271,10 @@ impl QueueEntry<'_> {
         self.changes.iter().map(QueuedChange::named).collect()
     }
 
-    fn show(&self) -> Outcome {
+    fn show(&self, around: &mut Around<'_>) -> Outcome {
         let (Some(command), Some(first)) = (self.command, self.changes.first()) else {
-            return self.changes.iter().try_for_each(QueuedChange::show);
+            let mut changes = self.changes.iter();
+            return changes.try_for_each(|change| change.show(around));
         };
         let paths: BTreeSet<&RelPath> = self.changes.iter().map(|change| change.path).collect();
         let (mut added, mut removed) = (0, 0);
@@ -329,9 +334,10 @@ fn changes(queue: &ReviewHunks) -> Vec<QueuedChange<'_>> {
     lines.chain(files).collect()
 }
 
-fn list(queue: &ReviewHunks, files: bool) -> Outcome {
+fn list(client: &Client, queue: &ReviewHunks, files: bool) -> Outcome {
+    let mut around = Around::new(client);
     for entry in entries(&changes(queue), |_| files) {
-        entry.show()?;
+        entry.show(&mut around)?;
     }
     if queue.more == Some(true) {
         output::line("and more")?;
@@ -355,7 +361,7 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
         let Some(entry) = left.clone().next() else {
             break;
         };
-        entry.show()?;
+        entry.show(&mut Around::new(client))?;
         match answer(left.count())? {
             ReviewAnswer::Keep => kept += keep(client, entry.named())?,
             ReviewAnswer::KeepFile => {
@@ -382,6 +388,7 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
                     continue;
                 }
                 let count = hunks.len();
+                connection.context.doing(UNDOING);
                 match client.call(ReviewUndo::new(hunks)) {
                     Ok(done) if done.undo.is_some() => undone += count,
                     Ok(done) => {
@@ -420,8 +427,8 @@ fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
     }
 }
 
-/// Prints the change as a diff, with its author.
-fn show(hunk: &ReviewHunk) -> Outcome {
+/// Prints the change as a diff, with its author and the lines around it.
+fn show(hunk: &ReviewHunk, around: &mut Around<'_>) -> Outcome {
     let what = match (hunk.created, hunk.deleted) {
         (Some(true), _) => "new file".to_owned(),
         (_, Some(true)) => "deleted".to_owned(),
@@ -429,7 +436,16 @@ fn show(hunk: &ReviewHunk) -> Outcome {
     };
     let by = likely::doubted(authors(&hunk.authors), hunk.likely == Some(true));
     head(&hunk.path, &what, &by)?;
-    undone::sides(&hunk.before, &hunk.after, "", SHOWN)
+    // What only removed lines names the line before them.
+    let above = hunk
+        .lines
+        .start
+        .saturating_sub(u32::from(!hunk.after.is_empty()));
+    let context = match (hunk.created, hunk.deleted) {
+        (None, None) => around.of(&hunk.path, above as usize, &hunk.after),
+        _ => around::Context::default(),
+    };
+    undone::sides(&hunk.before, &hunk.after, &context, "", SHOWN)
 }
 
 /// Prints the change of a mode or of a symlink, with its author.
@@ -448,6 +464,7 @@ fn show_file(file: &ReviewFile) -> Outcome {
     undone::sides(
         &target(&file.target_before),
         &target(&file.target),
+        &around::Context::default(),
         "",
         SHOWN,
     )

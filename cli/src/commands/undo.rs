@@ -265,7 +265,7 @@ pub(crate) fn redo(context: &Context, options: &RedoOptions) -> Outcome {
 
 fn is_agreed(context: &Context, planned: &Undone, verb: &str) -> Outcome<bool> {
     if !context.global.json {
-        undone::show(planned, true, verb != UNDO, false)?;
+        undone::show(planned, true, verb != UNDO, None)?;
     }
     let by = authors(&planned.authors);
     let files = count(planned.files.len() as u64, "file");
