@@ -4,6 +4,7 @@
 //! - [`fold`]: events that belong together become one entry.
 //! - [`render`]: an entry becomes a line.
 //! - [`header`]: the line above the entries.
+//! - [`now`]: what each session does, and what was lost, below the header.
 //! - [`frame`]: the part of a terminal that is redrawn.
 //!
 //! None of them does IO or reads the clock.
@@ -12,6 +13,7 @@ mod entry;
 mod fold;
 mod frame;
 mod header;
+mod now;
 mod render;
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,8 @@ pub(crate) use entry::{Entry, Note, Verb, Who};
 pub(crate) use fold::Fold;
 pub(crate) use frame::{Frame, Size};
 pub(crate) use header::Header;
+#[cfg(test)]
+pub(crate) use now::Now;
 pub(crate) use render::{Layout, Time};
 #[cfg(test)]
 pub(crate) use tests::sample;

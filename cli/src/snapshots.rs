@@ -20,7 +20,7 @@ use crate::commands::{
     worktrees,
 };
 use crate::daemon::config::{Configured, Whose};
-use crate::feed::{Header, Layout};
+use crate::feed::{Header, Layout, Now};
 use crate::hunks;
 use crate::table::View;
 use crate::text::{is_hidden, width};
@@ -691,4 +691,52 @@ fn snapshots_of_watch() {
         });
         headers.into_iter().chain(lines).collect()
     });
+}
+
+#[test]
+fn snapshots_of_what_is_the_case_now() {
+    let of = |value: Value| serde_json::from_value(value).unwrap();
+    let sessions = [
+        session(CLAUDE, "claude-1", json!({"stale": 12})),
+        session(CODEX, "codex-1", json!({"lastActive": NOW - DAY})),
+        session(GEMINI, "gemini-12", json!({"lastActive": NOW - 9 * SECOND})),
+        session("old", "old-1", json!({"lastActive": NOW - DAY})),
+        session("closed", "closed-1", json!({"open": false})),
+    ];
+    let mut now = Now::default();
+    now.sessions(sessions.into_iter().map(&of).collect());
+    let command = |session: &str, label: &str, ended: Option<u64>| {
+        serde_json::from_value(json!({
+            "command": "c1", "session": session, "sessionLabel": null, "label": label,
+            "begun": "1:1", "begunAt": NOW - 80 * SECOND, "ended": ended.map(|_| "1:2"),
+            "endedAt": ended, "versions": 0,
+        }))
+        .unwrap()
+    };
+    let long = "cargo test --workspace --all-targets -- --include-ignored\necho done";
+    now.commands(&[command(CODEX, long, None), command(CLAUDE, "ls", Some(NOW))]);
+    let did = |session: &str, kind: &str, path: &str, lost: Option<&str>| {
+        serde_json::from_value(json!({
+            "clock": "1:9", "time": NOW - 3 * MINUTE, "session": session, "label": "claude-1",
+            "kind": kind, "path": path, "lost": lost,
+        }))
+        .unwrap()
+    };
+    now.activity(&[
+        did(GEMINI, "stale", LONG, None),
+        did(CLAUDE, "read", SHORT, None),
+    ]);
+    let lost = [SHORT, LONG, WIDE].map(|path| did(CLAUDE, "overwrote", path, Some("1:4")));
+    now.lost(lost.to_vec(), 2);
+    matches("watch-now", |view| now.lines(view, 40));
+    let view = View {
+        now: NOW,
+        zone: TimeZone::UTC,
+        columns: Some(80),
+    };
+    assert_eq!(now.lines(&view, 16).len(), 8, "the feed has the other half");
+    assert!(
+        now.lines(&view, 15).is_empty(),
+        "a small screen has the feed alone"
+    );
 }

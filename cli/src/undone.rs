@@ -197,7 +197,10 @@ pub(crate) fn sides(
     };
     let unchanged = |lines: &[String]| {
         let mut lines = lines.iter();
-        lines.try_for_each(|line| side(" ", Style::new(), line))
+        lines.try_for_each(|line| match line.trim_end() {
+            "" => output::line(""),
+            line => side(" ", Style::new(), line),
+        })
     };
     unchanged(&context.before)?;
     for (sign, colour, text) in [("-", style::WARN, before), ("+", style::GOOD, after)] {

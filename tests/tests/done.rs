@@ -213,7 +213,7 @@ fn chk3_rewind_takes_back_what_agents_did_since_a_prompt() {
 
     let planned = ran(&world, &["rewind", "k2", "--dry-run"]);
     assert!(
-        planned.contains("    line 5\n    -FOUR\n    +four\n"),
+        planned.contains("    line 5\n     one\n     TWO\n     three\n    -FOUR\n    +four\n"),
         "{planned}"
     );
     assert!(planned.contains("    -ONE\n    +one\n"), "{planned}");

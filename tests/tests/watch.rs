@@ -303,3 +303,66 @@ fn all_daemons_are_stopped_at_once() {
     assert_eq!(world.wait_end(), Some(0));
     assert!(run(&world, &["stop", "--all"]).contains("no daemon runs"));
 }
+
+/// The picture of now: who is in which file, what runs, what was lost.
+#[test]
+fn what_is_the_case_now_is_above_the_feed() {
+    let mut world = World::new();
+    for name in ["a.txt", "b.txt"] {
+        world.file(name, "one\n");
+    }
+    let mut claude = agent(&world, CLAUDE, "claude");
+    let mut codex = agent(&world, CODEX, "codex");
+    claude.read("a.txt");
+    codex.read("b.txt");
+    let mut terminal = Terminal::start(world.command(&["watch"]), 80, 24);
+    let has = |rows: &[String], wanted: &[&str]| {
+        let is = |row: &String| wanted.iter().all(|part| row.contains(part));
+        rows.iter().any(is)
+    };
+    // What was read before it began.
+    terminal.until("both sessions", |rows| {
+        has(&rows[1..4], &["claude-1", "read a.txt"])
+            && has(&rows[1..4], &["codex-1", "read b.txt"])
+    });
+    // A command makes no event when it begins.
+    let begun = codex.ok("command/begin", json!({"label": "cargo test"}));
+    terminal.until("the command", |rows| {
+        has(rows, &["codex-1", "runs `cargo test`"])
+    });
+    codex
+        .client
+        .ok("command/end", json!({"command": begun["command"]}));
+    terminal.until("its end", |rows| {
+        has(&rows[1..4], &["codex-1", "read b.txt"])
+    });
+    // An edit, while it is open and afterwards; it overwrites a save unseen.
+    let edit = claude.begin("a.txt", None).unwrap();
+    terminal.until("the open edit", |rows| {
+        has(rows, &["claude-1", "edits a.txt"])
+    });
+    user::write(&world.path("a.txt"), "user\n");
+    codex.sync();
+    user::write(&world.path("a.txt"), "agent\n");
+    claude.commit(&edit, "a.txt", Some("agent\n"));
+    let rows = terminal.until("the loss", |rows| {
+        has(&rows[1..4], &["claude-1", "edited a.txt"]) && has(rows, &["lost: a.txt"])
+    });
+    assert!(has(&rows, &["overwritten unseen by claude-1"]), "{rows:#?}");
+    let back = rows
+        .iter()
+        .position(|row| row.starts_with("lost: "))
+        .unwrap()
+        + 1;
+    assert!(
+        rows[back].starts_with("  touchmark restore \"a.txt@"),
+        "{rows:#?}"
+    );
+    assert_eq!(rows[back + 1], "", "the feed is below: {rows:#?}");
+    // What was brought back is lost no more.
+    user::write(&world.path("a.txt"), "agent\nuser\n");
+    codex.sync();
+    terminal.until("no loss", |rows| !has(rows, &["lost: "]));
+    assert!(!terminal.has_wrapped());
+    world.healthy();
+}

@@ -1,7 +1,7 @@
 //! `touchmark watch`: what happened lately, and what happens.
 //!
-//! On a terminal the header and the newest lines are redrawn: times age. In a
-//! pipe each line is written once, with the time of day.
+//! On a terminal the header, what is the case now and the newest lines are
+//! redrawn: times age. In a pipe each line is written once, with the time of day.
 
 mod past;
 
@@ -13,10 +13,13 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::feed::{Feed, Next};
+use touchmark_client::proto::activity::{Activity, ActivityKind, ActivityList};
+use touchmark_client::proto::at::When;
 use touchmark_client::proto::commands::CommandList;
 use touchmark_client::proto::daemon::{Status, Subscribe};
 use touchmark_client::proto::events::{Event, Happening};
 use touchmark_client::proto::review::ReviewList;
+use touchmark_client::proto::writes::RecoveryList;
 use touchmark_client::proto::{At, SessionId};
 use touchmark_client::{Error, Workspace, blocking};
 
@@ -45,6 +48,17 @@ const HEADER: Duration = Duration::from_secs(2);
 /// its duration have passed.
 const REST: u32 = 20;
 
+/// How often the running commands are asked for: their beginnings are no events.
+const COMMANDS: Duration = Duration::from_secs(3);
+
+/// How many of the newest commands, of the newest reads and of the newest losses
+/// are asked for.
+const RECENT: u32 = 100;
+const LOSSES: u32 = 3;
+
+/// How long a loss is shown, in seconds. Some people leave it at that.
+const DAY: u64 = 86_400;
+
 /// How long to wait for events in a pipe. Its end has no effect.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -56,6 +70,9 @@ const HINT: &str =
     "No agent has read a file yet. What agents read, and who changes it, will appear here.";
 
 /// What happened lately, and what happens.
+///
+/// On a terminal of 16 rows or more, the lines above the feed say what each session does now, and
+/// what was lost in the last day and can be brought back.
 #[derive(Debug, Args)]
 #[command(after_help = crate::versions::NAMES)]
 pub(crate) struct Options {
@@ -146,6 +163,10 @@ struct Screen<'a> {
     /// Whether the header may have changed, and when to ask next.
     changed: bool,
     due: Instant,
+    /// When the running commands were asked for.
+    asked: Instant,
+    /// The only session that is shown.
+    session: Option<SessionId>,
     /// When the terminal was drawn last.
     drawn: Option<Instant>,
 }
@@ -163,17 +184,26 @@ impl<'a> Screen<'a> {
             shown: 0,
             changed: false,
             due: Instant::now(),
+            asked: Instant::now(),
+            session: None,
             drawn: None,
         }
     }
 
     /// Shows the header, and what changed since a moment.
     fn begin(&mut self, client: &blocking::Client, wanted: &Subscribe, since: &At) -> Outcome {
+        self.session = wanted.session.clone();
         let header = match self.context.global.quiet {
             true => None,
             false => Some(self.header(client)?),
         };
         let past = past::changes(client, wanted, since)?;
+        if let Some(frame) = &mut self.frame {
+            frame.now.activity(&done_lately(client));
+            for (event, time) in &past.events {
+                frame.now.event(event, *time);
+            }
+        }
         self.shown = past.newest;
         for command in past.commands {
             self.fold.know(command);
@@ -198,12 +228,45 @@ impl<'a> Screen<'a> {
         self.draw()
     }
 
-    fn header(&self, client: &blocking::Client) -> Outcome<Header> {
+    fn header(&mut self, client: &blocking::Client) -> Outcome<Header> {
         let status = client.call(Status {})?;
         let sessions = all_sessions(client)?;
         let queue = client.call(ReviewList::default()).ok();
         let name = directory(&self.workspace.root);
-        Ok(Header::new(name, &status, &sessions, queue.as_ref()))
+        let header = Header::new(name, &status, &sessions, queue.as_ref());
+        if let Some(frame) = &mut self.frame {
+            let mut sessions = sessions;
+            if let Some(only) = &self.session {
+                sessions.retain(|row| row.session == *only);
+            }
+            frame.now.sessions(sessions);
+            let overwrote = ActivityList {
+                kinds: Some(vec![ActivityKind::Overwrote]),
+                since: Some(At::Time(When::Ago(DAY))),
+                ..ActivityList::new().limit(LOSSES)
+            };
+            let lost = client.call(overwrote).map(|lost| lost.rows);
+            let kept = client.call(RecoveryList::new()).map(|kept| {
+                let lately = now().saturating_sub(DAY * 1_000);
+                let lately = kept.items.iter().filter(|item| item.time > lately);
+                lately.count()
+            });
+            frame
+                .now
+                .lost(lost.unwrap_or_default(), kept.unwrap_or_default());
+        }
+        self.commands(client)?;
+        Ok(header)
+    }
+
+    /// Asks which commands run.
+    fn commands(&mut self, client: &blocking::Client) -> Outcome {
+        if let Some(frame) = &mut self.frame {
+            let ran = client.call(CommandList::new().limit(RECENT))?;
+            frame.now.commands(&ran.commands);
+            self.asked = Instant::now();
+        }
+        Ok(())
     }
 
     /// Returns how long to wait for the next event.
@@ -224,6 +287,9 @@ impl<'a> Screen<'a> {
         self.changed = true;
         if event.clock.n <= self.shown {
             return Ok(());
+        }
+        if let Some(frame) = &mut self.frame {
+            frame.now.event(event, now());
         }
         self.newest = Instant::now();
         self.held.get_or_insert(self.newest);
@@ -261,14 +327,20 @@ impl<'a> Screen<'a> {
     /// Asks for the header's numbers, if they may have changed.
     fn refresh(&mut self, client: Option<&blocking::Client>) -> Outcome {
         let begun = Instant::now();
-        let (Some(client), true) = (client, self.changed && begun >= self.due) else {
-            return Ok(());
-        };
-        if self
+        let has_header = self
             .frame
             .as_ref()
-            .is_some_and(|frame| frame.header.is_some())
-        {
+            .is_some_and(|frame| frame.header.is_some());
+        let Some(client) = client else {
+            return Ok(());
+        };
+        if !self.changed || begun < self.due {
+            return match has_header && self.asked.elapsed() >= COMMANDS {
+                true => self.commands(client),
+                false => Ok(()),
+            };
+        }
+        if has_header {
             let header = Some(self.header(client)?);
             if let Some(frame) = &mut self.frame {
                 frame.header = header;
@@ -351,6 +423,13 @@ impl<'a> Screen<'a> {
         }
         Ok(out.flush()?)
     }
+}
+
+/// Returns what sessions did to files lately, the newest first. Without it the
+/// picture of now begins empty.
+fn done_lately(client: &blocking::Client) -> Vec<Activity> {
+    let done = client.call(ActivityList::new().limit(RECENT));
+    done.map(|done| done.rows).unwrap_or_default()
 }
 
 /// Returns the text without colours, but with all other control sequences.

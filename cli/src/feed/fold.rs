@@ -249,7 +249,7 @@ impl Fold {
                 Verb::Overflow,
                 None,
                 vec![Note::Text(
-                    "too much at once: every tracked file is compared with the disk".into(),
+                    "too much at once: all files are compared".into(),
                 )],
             ),
         }

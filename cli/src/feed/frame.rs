@@ -1,5 +1,5 @@
-//! The part of a terminal that `touchmark watch` redraws: the header and the
-//! newest entries. Their times age. Entries that no longer fit on the screen are
+//! The part of a terminal that `touchmark watch` redraws: the header, what is the
+//! case now, and the newest entries. Their times age. Entries that no longer fit on the screen are
 //! written above it a last time, with the time of day, and scroll away.
 
 use std::collections::VecDeque;
@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use super::entry::Entry;
 use super::header::Header;
+use super::now::Now;
 use super::render::{Layout, Time};
 use crate::table::View;
 
@@ -31,6 +32,8 @@ pub(crate) struct Size {
 pub(crate) struct Frame {
     /// Shown above the entries; `None` shows nothing.
     pub(crate) header: Option<Header>,
+    /// Shown below the header, where there is one.
+    pub(crate) now: Now,
     entries: VecDeque<Entry>,
     /// The lines on the screen, and the size that the screen had.
     drawn: Option<(Vec<String>, Size)>,
@@ -59,6 +62,13 @@ impl Frame {
             .iter()
             .map(|header| header.line(Some(size.columns)));
         let mut lines: Vec<String> = header.collect();
+        if !lines.is_empty() {
+            let now = self.now.lines(&layout.view, size.rows);
+            let is_empty = now.is_empty();
+            lines.extend(now);
+            // An empty line divides the feed from it.
+            lines.extend((!is_empty).then(String::new));
+        }
         // The cursor is in a row below the frame.
         let mut room = size.rows.saturating_sub(lines.len() + 1);
         let mut shown: VecDeque<Vec<String>> = VecDeque::new();

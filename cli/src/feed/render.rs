@@ -31,6 +31,10 @@ const LEAST: usize = 16;
 /// The least number of columns for a path on one line with its line counts.
 const LEAST_PATH: usize = 8;
 
+/// The least number of columns with which an entry is one line, whatever its
+/// remarks lose. The command that brings back what was lost is never cut.
+const ONE_LINE: usize = 80;
+
 /// A day in milliseconds.
 const DAY: Millis = 86_400_000;
 
@@ -49,7 +53,7 @@ pub(crate) struct Layout {
     time: usize,
     who: usize,
     path: usize,
-    view: View,
+    pub(super) view: View,
 }
 
 impl Layout {
@@ -64,16 +68,16 @@ impl Layout {
             },
             Some(columns) => Self {
                 time: 6,
-                who: if columns < 72 { 10 } else { 14 },
+                who: if columns < 100 { 10 } else { 14 },
                 path: (columns * 2 / 9).clamp(LEAST, 32),
                 view,
             },
         }
     }
 
-    /// Returns an entry as one line without a line break at its end, or as
-    /// several if remarks do not fit. No line is wider than the terminal. Names
-    /// from outside are escaped (SEC-4).
+    /// Returns an entry as one line without a line break at its end. On a narrow
+    /// terminal remarks that do not fit are on lines below. No line is wider than
+    /// the terminal. Names from outside are escaped (SEC-4).
     pub(crate) fn line(&self, entry: &Entry, time: Time) -> String {
         let (verb, verb_style) = verb(entry.verb);
         let who = cut(&who(&entry.who), self.who);
@@ -108,9 +112,13 @@ impl Layout {
             let first = usize::from(entry.burst.is_some());
             notes.insert(first, (Style::new(), format!("{added} {removed}")));
         }
+        let is_lost = |note: &Note| matches!(note, Note::Overwritten(Some(_)));
+        let is_wide = self.view.columns.is_some_and(|all| all >= ONE_LINE);
+        let is_one = is_wide && !entry.notes.iter().any(is_lost);
         if let Some(file) = &entry.path {
             let counted = counts.as_ref().map_or(0, counted);
-            let room = self.room(at, counted, &notes).unwrap_or(usize::MAX);
+            let room = self.room(at, counted, &notes, is_one);
+            let room = room.unwrap_or(usize::MAX);
             line.cell(Style::new(), &cut(&path(file), room), self.path.min(room));
             // A narrow terminal has no column for the counts.
             let counts_room = match self.view.columns {
@@ -123,18 +131,29 @@ impl Layout {
                 None => {}
             }
         }
-        line.notes(&notes, self.view.columns);
+        line.notes(&notes, self.view.columns, is_one);
         line.text
     }
 
     /// Returns the room for a path that begins at a column; `None` if there is
-    /// no limit. Remarks that leave too little room are put below the line.
-    fn room(&self, at: usize, counted: usize, notes: &[(Style, String)]) -> Option<usize> {
+    /// no limit. Remarks that leave too little room are cut if the entry `is_one`
+    /// line, else put below the line.
+    fn room(
+        &self,
+        at: usize,
+        counted: usize,
+        notes: &[(Style, String)],
+        is_one: bool,
+    ) -> Option<usize> {
         let columns = self.view.columns?;
         let noted: usize = notes.iter().map(|(_, text)| GAP + width(text)).sum();
         let beside = columns.saturating_sub(at + counted + noted);
         let alone = columns.saturating_sub(at + counted);
-        Some(if beside >= LEAST { beside } else { alone })
+        Some(match (beside >= LEAST, is_one) {
+            (true, _) => beside,
+            (false, true) => LEAST.min(alone),
+            (false, false) => alone,
+        })
     }
 
     fn time(&self, at: Millis, time: Time) -> String {
@@ -198,10 +217,11 @@ impl Line {
         self.gap = 0;
     }
 
-    /// Adds remarks, divided by commas. One that does not fit begins a line
-    /// below. One that is wider than the terminal is wrapped between words, and
-    /// a wider word loses its middle.
-    fn notes(&mut self, notes: &[(Style, String)], columns: Option<usize>) {
+    /// Adds remarks, divided by commas. One that does not fit loses its middle if
+    /// the entry `is_one` line, else it begins a line below. One that is wider
+    /// than the terminal is wrapped between words, and a wider word loses its
+    /// middle.
+    fn notes(&mut self, notes: &[(Style, String)], columns: Option<usize>, is_one: bool) {
         let Some(columns) = columns else {
             for (number, (style, text)) in notes.iter().enumerate() {
                 self.comma(number);
@@ -222,6 +242,11 @@ impl Line {
             if self.next() + width(text) + comma <= columns {
                 self.push(*style, text);
                 continue;
+            }
+            if is_one {
+                let left = columns.saturating_sub(self.next());
+                self.push(*style, &cut(text, left));
+                return;
             }
             // A name with one word before it is cut like the name alone.
             let parts = match text.split(' ').count() {
