@@ -100,6 +100,14 @@ export const review = query(async () => {
 }, 600);
 export const undos = query(async () => (await call("undo/list", {})).undos, 600);
 
+/** The commands that run; their beginnings are no events. */
+export const running = query(async () => (await call("command/list", { limit: 100 })).commands.filter((row) => row.endedAt == null), 3000);
+/** What was lost in the last day, and can be brought back. */
+export const losses = query(async () => {
+  const [{ rows }, { items }] = await Promise.all([call("activity/list", { kinds: ["overwrote"], since: "@1d", limit: 3 }), call("recovery/list", {})]);
+  return { overwrote: rows, kept: items.filter(({ time }) => time > Date.now() - 86_400_000).length };
+}, 2000);
+
 /** The current state of the copies of a session that are not as on disk. */
 export function copies(session: string, all: boolean): Promise<Methods["file/status"]["result"]> {
   return call("file/status", { session, limit: all ? 500 : 50, ...(all ? {} : { state: ["stale", "deleted", "unreadable", "unknown"] }) });
@@ -123,6 +131,7 @@ function take(events: Event[]): void {
     touched.value = refs;
     review.poke();
   }
+  if (versions > 0 || events.some((event) => event.type === "recovered")) losses.poke();
   if (listed) sessions.poke();
   if (events.some((event) => event.type === "degraded" || event.type === "overflow")) status.poke();
 }
@@ -140,7 +149,7 @@ async function fill(): Promise<string> {
 }
 
 export function refresh(): void {
-  for (const list of [sessions, status, review, undos]) list.poke();
+  for (const list of [sessions, status, review, undos, running, losses]) list.poke();
 }
 
 /** Starts everything. */

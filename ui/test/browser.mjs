@@ -10,6 +10,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
@@ -261,6 +262,8 @@ async function now(walk) {
   await client.session("b7de1d90-3b52-4a9e-8f57-7d0b6a1c2e44", "gemini");
   await client.reads("gemini-1", "src/cart.js");
   const { command } = await client.call("command/begin", { session: "gemini-1", label: "npm run codegen", scope: "workspace" });
+  // What it runs now; its beginning is no event.
+  await walk.page.locator(".sessions .session", { hasText: "gemini-1" }).getByText("runs npm run codegen").waitFor();
   mkdirSync(join(root, "src/models"));
   for (let n = 1; n <= 40; n++) write(`src/models/model${n}.js`, `export const model${n} = { id: ${n} };\n`);
   await client.call("command/end", { command, exit: 0 });
@@ -268,6 +271,18 @@ async function now(walk) {
   await ran.getByRole("button", { name: "40 files" }).click();
   await ran.getByRole("list", { name: "Files" }).getByText("model7.js").waitFor();
   await ran.getByRole("button", { name: "40 files" }).click();
+  // What was overwritten unseen is said until it is brought back.
+  const { edit } = await client.call("edit/begin", { session: "claude-1", files: [{ path: "docs/prices.md" }] });
+  write("docs/prices.md", "# Prices\n\nPrices are in cents.\nNot in euros.\n");
+  await client.call("sync");
+  write("docs/prices.md", "# Prices\n\nPrices are in pence.\n");
+  await client.call("edit/commit", { edit, files: [{ path: "docs/prices.md", hash: createHash("sha256").update(read("docs/prices.md")).digest("hex") }] });
+  const lost = walk.page.locator(".losses li", { hasText: "prices.md" });
+  await lost.getByText("overwritten unseen by").waitFor();
+  await walk.accessible("a loss");
+  await walk.picture("now-lost");
+  write("docs/prices.md", "# Prices\n\nPrices are in cents.\nNot in euros.\n");
+  await lost.waitFor({ state: "detached" });
   // An edit from an old copy is refused.
   await assert.rejects(client.edits(CODEX, "src/tax.js", "const tax", "let tax"), { code: "stale" });
   await walk.page.locator("nav .number", { hasText: "40" }).waitFor();

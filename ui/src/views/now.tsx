@@ -2,11 +2,12 @@
 // what is happening.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { copies, feedRevision, fold, now, review, sessions, status } from "../live.js";
+import { copies, feedRevision, fold, losses, now, review, running, sessions, status } from "../live.js";
 import { authors } from "../model/authors.js";
 import type { Entry } from "../model/fold.js";
+import { type Deed, deeds } from "../model/now.js";
 import { waiting } from "../model/queue.js";
-import { refOf, shown } from "../names.js";
+import { refOf, refShown, shown, split } from "../names.js";
 import { Ago, Badge, Choices, Command, Counts, Empty, FileLink, Word } from "../parts/basics.js";
 import { spoken } from "../parts/toast.js";
 import { Virtual } from "../parts/virtual.js";
@@ -37,6 +38,7 @@ function Sessions() {
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
   const [ended, setEnded] = useState(false);
   const held = useCopies(rows, opened);
+  const doing = useDeeds();
   const list = useMemo((): Row[] => {
     const all: Row[] = [];
     const order = [...(rows ?? [])].sort((one, other) => Number(other.stale > 0) - Number(one.stale > 0) || other.lastActive - one.lastActive);
@@ -64,6 +66,7 @@ function Sessions() {
         <h1 id="sessions">Sessions</h1>
         <Summary rows={rows} />
       </div>
+      <Losses />
       {error && <p class="wrong" role="alert">{error}</p>}
       {rows?.length === 0 ? (
         <Empty title="No agent has been here yet.">
@@ -80,7 +83,7 @@ function Sessions() {
           label="Sessions"
           render={(row) => {
             switch (row.kind) {
-              case "session": return <SessionLine row={row.row} open={row.open} toggle={() => toggle(row.row.session)} />;
+              case "session": return <SessionLine row={row.row} deed={doing.get(authors.agent(row.row.session, row.row.label).key)} open={row.open} toggle={() => toggle(row.row.session)} />;
               case "copy": return <Copy file={row.file} session={row.session} />;
               case "note": return <p class="copy soft">{row.text}</p>;
               case "ended": return <button type="button" class="quiet fold" aria-expanded={ended} onClick={() => setEnded(!ended)}>{count(row.count, "ended session")}</button>;
@@ -112,6 +115,35 @@ function useCopies(rows: readonly SessionRow[] | undefined, opened: ReadonlySet<
   return held;
 }
 
+/** What each session does now. The commands that run are asked for while this is looked at. */
+function useDeeds(): ReadonlyMap<string, Deed> {
+  const revision = feedRevision.value;
+  const ran = running.value.value ?? [];
+  useEffect(() => now.subscribe(() => running.poke()), []);
+  return useMemo(() => deeds(fold.entries, ran, VERBS, (session) => authors.agent(session).key), [revision, ran]);
+}
+
+/** What was lost in the last day, and can be brought back. */
+function Losses() {
+  const { overwrote = [], kept = 0 } = losses.value.value ?? {};
+  if (overwrote.length === 0 && kept === 0) return null;
+  return (
+    <ul class="losses" aria-label="Lost">
+      {overwrote.map((row) => {
+        const who = row.session == null ? undefined : authors.agent(row.session, row.label ?? undefined);
+        return row.path != null && (
+          <li key={row.clock}>
+            <span class="warn strong">Lost:</span>
+            <FileLink file={refOf({ ...row, path: row.path })} query={{ from: row.lost ?? undefined, to: "now" }} />
+            <span class="soft">overwritten unseen by</span> {who && <Badge who={who} />} <span class="soft"><Ago time={row.time} /></span>
+          </li>
+        );
+      })}
+      {kept > 0 && <li><span class="warn strong">Kept:</span> {count(kept, "content")} <Command text="touchmark recovered list" /></li>}
+    </ul>
+  );
+}
+
 function Summary({ rows }: { rows: readonly SessionRow[] | undefined }) {
   const open = rows?.filter((row) => row.open) ?? [];
   const stale = open.reduce((sum, row) => sum + row.stale, 0);
@@ -127,7 +159,13 @@ function Summary({ rows }: { rows: readonly SessionRow[] | undefined }) {
   );
 }
 
-function SessionLine({ row, open, toggle }: { row: SessionRow; open: boolean; toggle: () => void }) {
+/** A deed in words: `edits cart.js`. */
+function said({ verb, ref, files, command }: Deed): string {
+  if (command !== undefined) return `${verb} ${shown(command)}`;
+  return `${verb} ${ref === undefined ? count(files, "file") : split(refShown(ref)).name}`;
+}
+
+function SessionLine({ row, deed, open, toggle }: { row: SessionRow; deed: Deed | undefined; open: boolean; toggle: () => void }) {
   const who = authors.agent(row.session, row.label);
   const program = row.agent ? [row.agent.name, row.agent.version].filter(Boolean).join(" ") : "";
   return (
@@ -135,7 +173,7 @@ function SessionLine({ row, open, toggle }: { row: SessionRow; open: boolean; to
       <Badge who={who} />
       <span class="session-what">
         <span class="session-name" aria-hidden="true">{who.name}</span>
-        <span class="session-about soft">{[shown(program), row.model && shown(row.model), row.parent ? "sub-agent" : ""].filter(Boolean).join(" · ") || "no program named"}</span>
+        <span class="session-about soft">{[row.open && deed && said(deed), shown(program), row.model && shown(row.model), row.parent ? "sub-agent" : ""].filter(Boolean).join(" · ") || "no program named"}</span>
       </span>
       <span class="session-numbers">
         {row.stale > 0 ? <span class="warn strong">{row.stale} stale</span> : <span class="soft">all fresh</span>}
