@@ -297,6 +297,14 @@ pub(crate) fn all_sessions(client: &Client) -> Outcome<Vec<SessionRow>> {
     })
 }
 
+/// Returns a session's name for people: its label if it has one.
+pub(crate) fn label(client: &Client, session: &SessionId) -> Outcome<String> {
+    let rows = all_sessions(client)?;
+    let row = rows.iter().find(|row| row.session == *session);
+    let label = row.and_then(|row| row.label.as_deref());
+    Ok(crate::text::called(session, label))
+}
+
 /// Parses a session's id from the command line.
 pub(crate) fn session(name: &str) -> Result<SessionId, String> {
     SessionId::new(name).map_err(|error| error.to_string())

@@ -278,6 +278,8 @@ pub struct Config {
     /// `hooks.unsaved`: what is done about files with unsaved changes in an
     /// editor. Default: `Ask`.
     pub unsaved: Unsaved,
+    /// `desktop.losses`: whether the desktop shows what is lost. Default: false.
+    pub desktop_losses: bool,
     /// `worktrees.notice`: whether sessions are told of lines that other
     /// worktrees of the repository have changed.
     pub worktrees_notice: bool,
@@ -341,6 +343,7 @@ impl Default for Config {
             gate: Gate::default(),
             gates: BTreeMap::new(),
             unsaved: Unsaved::default(),
+            desktop_losses: false,
             worktrees_notice: true,
             calls_keep: 50,
             calls_age: 5 * MINUTE,

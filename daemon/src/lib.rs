@@ -38,6 +38,7 @@ mod answers;
 pub mod config;
 pub mod content;
 mod context;
+mod desktop;
 pub mod doctor;
 pub mod error;
 pub mod event;

@@ -442,6 +442,7 @@ impl Daemon {
                     self.parts.kept.reckon_anew();
                     self.parts.worktrees.keep(|known| known != session);
                 }
+                self.say_loss(&record.fact);
                 self.turn
                     .named
                     .extend(checkpoints::named(&record, self.engine.state()));

@@ -28,6 +28,7 @@ mod conformance;
 mod crafted;
 mod crash;
 mod crash_points;
+mod desktop;
 mod disk_fuzz;
 mod doctor;
 mod documents;

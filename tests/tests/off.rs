@@ -204,10 +204,10 @@ fn off4_what_the_user_allows_passes_once() {
     strict(&mut talk).denied();
     let text = said(&world, &["allow", "a.txt"]);
     assert!(
-        text.contains("the next write of s to a.txt passes"),
+        text.contains("the next write of claude-1 to a.txt passes"),
         "{text}"
     );
-    assert!(said(&world, &["status"]).contains("the next write of s to a.txt"));
+    assert!(said(&world, &["status"]).contains("the next write of claude-1 to a.txt"));
     assert_eq!(strict(&mut talk), Heard::Nothing);
     assert!(!said(&world, &["status"]).contains("the next write of"));
     user::replace(&world.path("a.txt"), "one\nzwo\nthree\n");

@@ -7,10 +7,10 @@ use clap::Args;
 use touchmark_client::proto::hooks::HookAllow;
 use touchmark_client::proto::off::UsersOnly;
 
-use crate::context::Context;
+use crate::context::{Context, label};
 use crate::off::by_the_user;
 use crate::output::Outcome;
-use crate::text::{path, session};
+use crate::text::path;
 
 /// Let an agent's next write of a file pass, once, after a hook has denied it.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     for who in allowed.sessions {
         context.say(&format!(
             "the next write of {} to {file} passes",
-            session(&who)
+            label(&connection.client, &who)?
         ))?;
     }
     Ok(())

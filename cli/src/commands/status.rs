@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anstyle::Style;
+use touchmark_client::proto::SessionId;
 use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport, TelemetryStatus};
 
-use crate::context::Context;
+use crate::context::{self, Context};
 use crate::off;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
@@ -20,10 +21,14 @@ pub(crate) fn run(context: &Context) -> Outcome {
     let connection = context.open_running().inspect_err(|_| {
         let _output_is_closed = without_daemon(context);
     })?;
-    match connection.answer(Status {})? {
-        Some(status) => output::lines(&screen(&status, &View::here())),
-        None => Ok(()),
+    let Some(mut status) = connection.answer(Status {})? else {
+        return Ok(());
+    };
+    for allowed in status.off.iter_mut().flat_map(|off| &mut off.allowed) {
+        let label = context::label(&connection.client, &allowed.session)?;
+        allowed.session = SessionId::new(&label).unwrap_or_else(|_| allowed.session.clone());
     }
+    output::lines(&screen(&status, &View::here()))
 }
 
 /// Prints what switches touchmark off where no daemon runs.

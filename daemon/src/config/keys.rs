@@ -323,6 +323,7 @@ const KEYS: &[Key] = &[
         }
     ),
     key!("telemetry.paths", telemetry_paths as Paths),
+    key!("desktop.losses", desktop_losses as bool),
     key!("worktrees.notice", worktrees_notice as bool).repository_may("`false`", |config, said| {
         least(&mut config.worktrees_notice, said.worktrees_notice)
     }),

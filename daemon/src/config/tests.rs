@@ -54,6 +54,8 @@ fn every_key() {
         gate = "off"
         gates = { codex = "strict" }
         unsaved = "off"
+        [desktop]
+        losses = true
         [worktrees]
         notice = false
         [calls]
@@ -101,6 +103,7 @@ fn every_key() {
             gate: Gate::Off,
             gates: [("codex".to_owned(), Gate::Strict)].into(),
             unsaved: Unsaved::Off,
+            desktop_losses: true,
             worktrees_notice: false,
             calls_keep: 5,
             calls_age: 60_000,

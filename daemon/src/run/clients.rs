@@ -14,6 +14,7 @@ use touchmark_proto::{
 
 use super::fair::Fair;
 use super::subscriptions::Subscriptions;
+use crate::desktop::Desktop;
 use crate::event::Event;
 use crate::life::Lock;
 use crate::socket::{Hub, Listener, Peer};
@@ -69,6 +70,8 @@ pub(super) struct Clients {
     /// The connections whose answers are written at the end of the turn.
     answered: Vec<Arc<Peer>>,
     pub(super) subscriptions: Subscriptions,
+    /// Shows the user what is lost.
+    pub(super) desktop: Desktop,
     /// The processes whose end is being waited for.
     pub(super) processes: HashSet<u32>,
     /// The number of requests since the start.
@@ -99,6 +102,7 @@ impl Clients {
             subscriptions: Subscriptions::default(),
             processes: HashSet::new(),
             requests: 0,
+            desktop: Desktop::default(),
             last_use: Instant::now(),
             accept_after: None,
             mend_place_at: None,

@@ -1,10 +1,12 @@
 //! The outbox's messages, and how they are sent: answers and events.
 
-use touchmark_engine::{Answer, Input, Learned, Notice, Question, Recall, WriteOrder, recall};
+use touchmark_engine::{
+    Answer, Fact, Input, Learned, Notice, Question, Recall, WriteOrder, recall,
+};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
-use touchmark_proto::{Clock, ConnectionId, Error, Reply, Request, RequestId};
+use touchmark_proto::{Clock, ConnectionId, Error, RelPath, Reply, Request, RequestId};
 
 use super::Daemon;
 use super::clients::Asked;
@@ -13,6 +15,7 @@ use super::end::Ending;
 use super::replay;
 use super::subscriptions::Subscription;
 use crate::context::storage;
+use crate::desktop::Loss;
 use crate::event::Event;
 use crate::failpoint;
 use crate::fill::Contents;
@@ -40,6 +43,8 @@ pub(super) enum Say {
     Write(RequestId, Box<WriteOrder>),
     /// An event for subscribers.
     Notice(Box<Notice>),
+    /// A version that was overwritten unseen, for the desktop.
+    Lost { path: RelPath, version: u64 },
     /// The beginning of a subscription: the events missed up to fact `until`
     /// are sent first, then all later ones. None is sent twice or left out.
     Subscribed {
@@ -159,6 +164,7 @@ impl Daemon {
             }
             Say::Write(request, order) => self.write(request, *order, failed),
             Say::Notice(notice) => self.tell(*notice),
+            Say::Lost { path, version } => self.show_loss(&path, version),
             Say::Subscribed {
                 request,
                 number,
@@ -294,8 +300,33 @@ impl Daemon {
         let _loop_has_ended = self.events.send(learned);
     }
 
+    /// Has the desktop show what a fact says is lost, once it is stored.
+    pub(super) fn say_loss(&mut self, fact: &Fact) {
+        if let (true, Fact::Lost { path, version, .. }) = (self.options.config.desktop_losses, fact)
+        {
+            let (path, version) = (path.clone(), *version);
+            self.outbox.push(Say::Lost { path, version });
+        }
+    }
+
+    /// Shows on the desktop that a version was overwritten unseen, if lines of it
+    /// are lost.
+    fn show_loss(&mut self, path: &RelPath, version: u64) {
+        let state = self.engine.state();
+        if self.storage.contents().is_lost(path, version, state) {
+            self.clients
+                .desktop
+                .show(Loss::overwritten(path, state.clock(version)));
+        }
+    }
+
     /// Sends an event to the subscribers that requested it.
     fn tell(&mut self, notice: Notice) {
+        if let (true, Happening::Recovered { path, .. }) =
+            (self.options.config.desktop_losses, &notice.happening)
+        {
+            self.clients.desktop.show(Loss::kept(path));
+        }
         if self.clients.subscriptions.is_empty() {
             return;
         }
