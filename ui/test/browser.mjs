@@ -271,6 +271,10 @@ async function now(walk) {
   await ran.getByRole("button", { name: "40 files" }).click();
   await ran.getByRole("list", { name: "Files" }).getByText("model7.js").waitFor();
   await ran.getByRole("button", { name: "40 files" }).click();
+  // An edit from an old copy is refused.
+  await assert.rejects(client.edits(CODEX, "src/tax.js", "const tax", "let tax"), { code: "stale" });
+  await walk.page.locator("nav .number", { hasText: "40" }).waitFor();
+  await walk.small("now", 460);
   // What was overwritten unseen is said until it is brought back.
   const { edit } = await client.call("edit/begin", { session: "claude-1", files: [{ path: "docs/prices.md" }] });
   write("docs/prices.md", "# Prices\n\nPrices are in cents.\nNot in euros.\n");
@@ -283,10 +287,6 @@ async function now(walk) {
   await walk.picture("now-lost");
   write("docs/prices.md", "# Prices\n\nPrices are in cents.\nNot in euros.\n");
   await lost.waitFor({ state: "detached" });
-  // An edit from an old copy is refused.
-  await assert.rejects(client.edits(CODEX, "src/tax.js", "const tax", "let tax"), { code: "stale" });
-  await walk.page.locator("nav .number", { hasText: "40" }).waitFor();
-  await walk.small("now", 460);
   // A name that would show itself as another one.
   write("src/\u202egpj.exe\u200b.js", "export {};\n");
   await client.reads("claude-1", "src/\u202egpj.exe\u200b.js");
