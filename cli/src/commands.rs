@@ -194,6 +194,7 @@ impl Command {
             Self::Run(_)
             | Self::Hook(_)
             | Self::Mcp(_)
+            | Self::Lsp(_)
             | Self::Config(_)
             | Self::Daemon(_)
             | Self::Socket
