@@ -420,5 +420,5 @@ fn all_packages_have_the_programs_version() {
         );
         counted += 1;
     }
-    assert_eq!(counted, 5);
+    assert_eq!(counted, 6);
 }

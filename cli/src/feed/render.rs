@@ -95,7 +95,8 @@ impl Layout {
         });
         let counted =
             |[added, removed]: &[(Style, String); 2]| GAP + width(&added.1) + 1 + width(&removed.1);
-        let mut notes: Vec<(Style, String)> = entry.burst.iter().map(many).collect();
+        let mut notes: Vec<(Style, String)> =
+            entry.burst.iter().map(|all| many(all, true)).collect();
         notes.extend(entry.notes.iter().map(note));
         // Counts that leave too little room for the path are a remark.
         let beside = self
@@ -115,6 +116,16 @@ impl Layout {
         let is_lost = |note: &Note| matches!(note, Note::Overwritten(Some(_)));
         let is_wide = self.view.columns.is_some_and(|all| all >= ONE_LINE);
         let is_one = is_wide && !entry.notes.iter().any(is_lost);
+        // How many files they are says more than the branches.
+        if is_one
+            && let (Some(burst), Some(first)) = (&entry.burst, notes.first_mut())
+            && self
+                .view
+                .columns
+                .is_some_and(|all| at + width(&first.1) > all)
+        {
+            *first = many(burst, false);
+        }
         if let Some(file) = &entry.path {
             let counted = counts.as_ref().map_or(0, counted);
             let room = self.room(at, counted, &notes, is_one);
@@ -314,15 +325,16 @@ fn verb(verb: Verb) -> (&'static str, Style) {
     }
 }
 
-/// Returns what many changes have in common: the command, the number of files
-/// and their directory.
-fn many(burst: &Burst) -> (Style, String) {
+/// Returns what many changes have in common: the command, the number of files,
+/// their directory and, if wanted, the branches.
+fn many(burst: &Burst, with_branches: bool) -> (Style, String) {
     let files = text::count(burst.files.len() as u64, "file");
     let below = match directory(burst) {
         Some(directory) => format!(" in {}", escaped(&directory, MAX_NAME)),
         None => String::new(),
     };
-    let branches = burst.branches.as_ref().map(|(before, after)| {
+    let branches = burst.branches.as_ref().filter(|_| with_branches);
+    let branches = branches.map(|(before, after)| {
         let [before, after] = [before, after].map(|branch| escaped(branch, 40));
         format!(" ({before} to {after})")
     });

@@ -73,6 +73,7 @@ const OTHERS: &str = r#"
     recovery = { keep = "1 s, 1 KiB" }
     dedup = { enabled = false }
     hooks = { replace_repeats = true, gate = "off", gates = { codex = "strict" }, unsaved = "off" }
+    desktop = { losses = true }
     worktrees = { notice = false }
     calls = { keep = 1, age = 1, bytes = 1, never = [], rules = { a = ["b"] } }
     telemetry = { enabled = true, endpoint = "http://a:1", headers = { a = "b" }, paths = "none" }

@@ -174,9 +174,11 @@ impl Translation {
     fn connected(&self, process: ProcessId, address: &[u8]) -> Option<Sighting> {
         let to = String::from_utf8_lossy(address);
         let why = match (address.starts_with(b"tcp:"), self.clients.get(&process)) {
-            (true, Some(name)) => format!("{name} let a program at {to} work for it"),
+            (true, Some(name)) => {
+                format!("{name} connected to {to}: the program there may write for it")
+            }
             (false, _) if !is_harmless(address) => {
-                format!("it let the program behind {to} work for it")
+                format!("it connected to {to}: the program there may write for it")
             }
             _ => return None,
         };
