@@ -36,10 +36,12 @@ pub use ring::Damaged;
 pub use ring::reader::Reader;
 
 #[cfg(target_os = "linux")]
+pub use place::device;
+#[cfg(target_os = "linux")]
 pub use processes::{Launch, run};
 #[cfg(target_os = "linux")]
 pub use ring::create;
 #[cfg(target_os = "linux")]
 pub use tree::{Held, holders};
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::{Held, Launch, create, holders, run};
+pub use unsupported::{Held, Launch, create, device, holders, run};

@@ -32,6 +32,15 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Re
     statx(directory, name, flags | AtFlags::NO_AUTOMOUNT, wanted)
 }
 
+/// Returns the device that a file or directory is on, as in [`Identity`].
+///
+/// # Errors
+/// The system's.
+pub fn device(path: &Path) -> std::io::Result<u64> {
+    let stat = look(CWD, path.as_os_str().as_bytes(), AtFlags::empty())?;
+    Ok(identity(&stat).device)
+}
+
 /// Returns what `statx` says about an open file.
 pub(crate) fn look_at(file: BorrowedFd<'_>) -> Result<Statx, Errno> {
     look(file, b"", AtFlags::EMPTY_PATH)

@@ -39,6 +39,14 @@ pub fn create(_path: &Path, _capacity: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Returns no device.
+///
+/// # Errors
+/// Always `Unsupported`.
+pub fn device(_path: &Path) -> io::Result<u64> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Returns `Unknown` for each file.
 pub fn holders(_ancestors: &[u32], files: &[(u64, u64)]) -> Vec<Held> {
     vec![Held::Unknown; files.len()]

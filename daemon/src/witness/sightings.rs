@@ -1,15 +1,15 @@
 //! From the records of a ring to what they mean for the workspace.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use touchmark_engine::Sighting;
 use touchmark_proto::RelPath;
-use touchmark_witness::{Chance, Gap, Identity, Mark, Operation, Process, ProcessId, Record};
+use touchmark_witness::{
+    Chance, Gap, Identity, Mark, Operation, Process, ProcessId, Record, device,
+};
 
 use super::family::Family;
 
@@ -64,11 +64,9 @@ impl Translation {
     /// # Errors
     /// The system's.
     pub(super) fn new(root: &Path, agents: &[&'static str]) -> io::Result<Self> {
-        let device = fs::metadata(root)?.dev();
         Ok(Self {
             root: root.to_path_buf(),
-            device: u64::from(rustix::fs::major(device)) << 32
-                | u64::from(rustix::fs::minor(device)),
+            device: device(root)?,
             clients: HashMap::new(),
             family: Family::new(agents),
             moving: None,
