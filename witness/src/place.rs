@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use crate::marks::{Identity, ProcessId};
 use crate::mounts;
 
-/// How long a directory's path is remembered. Somebody may rename it.
+/// How long a directory's path is remembered. Another process may rename it.
 const REMEMBERED: Duration = Duration::from_millis(50);
 
 /// How long no path is remembered after the tree may have renamed a directory.

@@ -225,7 +225,7 @@ impl Request<'_> {
         if self.wants != Wants::Directory && is_dots {
             return Ok(None);
         }
-        // A magic link of `/proc` is this process's or that of anybody.
+        // A magic link of `/proc` is this process's or another's.
         let mut how = ResolveFlags::NO_MAGICLINKS;
         let base = if path[0] == b'/' {
             if self.may_differ && !self.has_own_root(places)? {
@@ -385,7 +385,7 @@ impl Request<'_> {
 
     /// Returns the place of what a path leads to. `None` if the name is a
     /// symbolic link that must be followed, or, of what was found quickly, in
-    /// `/proc`, where names depend on who asks.
+    /// `/proc`, where names depend on the caller.
     fn place(
         &self,
         found: Found,

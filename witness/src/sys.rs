@@ -66,7 +66,7 @@ pub(crate) enum Forked {
 /// The system's, such as too many processes.
 pub(crate) fn fork() -> io::Result<Forked> {
     // SAFETY: this process has one thread (the callers are before any other is
-    // started), so the copy finds no lock that somebody else holds.
+    // started), so the copy finds no lock that another thread holds.
     match check(unsafe { libc::fork() })? {
         0 => Ok(Forked::Child),
         pid => Ok(Forked::Parent(pid as u32)),
@@ -235,7 +235,7 @@ pub(crate) fn kill(pid: u32, signal: c_int) -> bool {
 /// Returns a descriptor that reads these signals while they are blocked.
 pub(crate) fn signal_fd(signals: &[c_int]) -> io::Result<OwnedFd> {
     // SAFETY: the set is a local; a descriptor that the kernel returns is new
-    // and nobody else's.
+    // and has no other owner.
     unsafe {
         let mut set: sigset_t = std::mem::zeroed();
         for signal in signals {
@@ -256,7 +256,7 @@ pub(crate) fn close_all_but(keep: &[BorrowedFd<'_>]) {
     keep.sort_unstable();
     let mut from = 3_u32;
     // SAFETY: the caller says that nothing uses the others. `dup2` replaces the
-    // standard streams, which nobody owns.
+    // standard streams, which have no owner.
     unsafe {
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
         for stream in 0..3 {
@@ -307,7 +307,7 @@ pub(crate) fn raise_limits(most: u64) -> u64 {
 /// One instruction of a filter, as the kernel has it.
 pub(crate) type Instruction = libc::sock_filter;
 
-/// Returns whether the kernel knows the action that asks a listener.
+/// Returns whether the kernel has the action that asks a listener.
 pub(crate) fn has_listeners() -> bool {
     let action = libc::SECCOMP_RET_USER_NOTIF;
     // SAFETY: the pointer is to a local that the kernel reads.
@@ -374,7 +374,7 @@ pub(crate) fn receive(listener: BorrowedFd<'_>, slot: &[AtomicU64; WORDS]) -> io
     check(result).map(drop)
 }
 
-/// Lets a call go on. An error of ENOENT says that nobody waits any more.
+/// Lets a call go on. An error of ENOENT says that no caller waits any more.
 pub(crate) fn go_on(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     let mut answer = [0_u64; WORDS];
     // `id`, `val`, and `error` and `flags` as halves of one word.

@@ -73,7 +73,7 @@ os.mkfifo('fifo'); os.close(os.open('fifo', os.O_RDWR))
         (OpenedTruncating, "there", true),
         (Created, "new", false),
         (Temporary, "", false),
-        // It fails, so that nobody looks at what is there.
+        // It fails, so the witness does not look at what is there.
         (Created, "there", false),
         (Truncated, "there", true),
         (Opened, "there", true),

@@ -442,7 +442,7 @@ fn a_holder_that_waits_in_vain_is_no_hang() {
     if !heavy("a holder is continued and the other one killed, again and again") {
         return;
     }
-    // One caller: nobody else's call wakes a holder that waits for one.
+    // One caller: no other call wakes a holder that waits for one.
     let place = Place::with(64 << 20);
     let program = "
 import os

@@ -278,7 +278,7 @@ impl Holder {
 
     /// Watches the other holder while that one answers.
     fn watch(&mut self) {
-        // Without work nobody wakes up.
+        // Without work, neither holder wakes up.
         let ready = self.wait(true, None);
         if ready.ended {
             self.finish();
@@ -413,7 +413,7 @@ impl Holder {
         });
     }
 
-    /// The launcher has exited before the target: somebody killed it, and meant
+    /// The launcher has exited before the target: a process killed it, and meant
     /// the command.
     fn launcher_ended(&mut self) {
         self.launcher = None;
@@ -463,8 +463,8 @@ impl Holder {
         if let Some(peer) = &self.peer {
             // It may wait for a call that never comes.
             let _gone = pidfd_send_signal(&peer.fd, Signal::ALARM);
-            // Nobody else may ever wait for it: not every first process of a
-            // container does.
+            // Perhaps no other process ever waits for it: not every first process of
+            // a container does.
             let mut waits = [PollFd::new(&peer.fd, PollFlags::IN)];
             if peer.is_child && poll(&mut waits, Some(&tick())).is_ok_and(|ready| ready > 0) {
                 self.reap();

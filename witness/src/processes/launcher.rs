@@ -92,7 +92,7 @@ pub(super) fn wait(
 /// How long the launcher waits for the guardian after the target.
 const LINGER: Duration = Duration::from_millis(4);
 
-/// What the launcher knows.
+/// What the launcher has.
 struct Launcher<'s> {
     shared: &'s Shared,
     /// What the holders say; `None` once both are gone.
@@ -234,7 +234,7 @@ impl Launcher<'_> {
         let ended = *self.ended.get_or_insert_with(Instant::now);
         self.reap();
         if ended.elapsed() > PATIENCE {
-            // Somebody has waited for it and told nothing, or nobody has.
+            // A holder has waited for it and exited before it told, or none has.
             let status = self.stat().map_or(0, |stat| stat.status);
             self.shared.set_status(status);
         }

@@ -33,7 +33,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// Makes a new ring, which nobody writes yet. `capacity` is in bytes, per
+    /// Makes a new ring, which no process writes yet. `capacity` is in bytes, per
     /// lane.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Ring {
         options.read(true).write(true).custom_flags(flags);
         let file = options.open(path)?;
         let capacity = capacity(&file)?;
-        // The reader has the lock for moments, to see whether anybody has.
+        // The reader has the lock for moments, to see whether a writer has it.
         let mut tries = 0;
         while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
             tries += 1;
