@@ -242,6 +242,22 @@ pub struct Mark {
     pub process: Option<Marker>,
 }
 
+impl Mark {
+    /// Returns the mark of a write in place of which only the name is known.
+    pub fn new(name: RelPath) -> Self {
+        Self {
+            name,
+            made: 0,
+            removes: false,
+            in_place: true,
+            inode: None,
+            is_new: false,
+            is_poor: false,
+            process: None,
+        }
+    }
+}
+
 /// A process that may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker {

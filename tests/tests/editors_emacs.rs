@@ -57,24 +57,14 @@ fn the_documented_example_works_as_it_stands() {
     fs::write(&afternoon, AFTERNOON).unwrap();
     let mut command = Command::new("emacs");
     world.dress(&mut command);
-    let child = command
+    command
         .args(["-Q", "--batch", "-l"])
         .arg(&touchmark)
         .arg("-l")
         .arg(&afternoon)
         .current_dir(world.workspace())
-        .env("SOCKET", world.socket())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = finish(child, "emacs");
-    let (said, wrong) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "{said}{wrong}");
+        .env("SOCKET", world.socket());
+    let (said, wrong) = run(&mut command);
     let told: Vec<&str> = said.lines().collect();
     let wanted = [
         "fresh nil", // opened
@@ -92,4 +82,19 @@ fn the_documented_example_works_as_it_stands() {
     );
     let story = agent.saves("a.txt", true);
     assert_eq!(story, ["user editor"], "{:#?}", agent.history("a.txt"));
+}
+
+/// Runs an Emacs to its end. Returns its output and its errors.
+pub(crate) fn run(command: &mut Command) -> (String, String) {
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = finish(child, "emacs");
+    let [said, wrong] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{said}{wrong}");
+    (said, wrong)
 }

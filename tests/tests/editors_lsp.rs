@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::json;
 use touchmark_tests::fetched::debian;
-use touchmark_tests::world::{binary, finish};
+use touchmark_tests::world::binary;
 use touchmark_tests::{Neovim, Session, World, neovim, parts, snippets};
 
 /// The author and evidence of a version that an editor has reported.
@@ -187,24 +187,14 @@ fn emacs_eglot_reports_and_shows() {
     let mut command = Command::new("emacs");
     world.dress(&mut command);
     find_touchmark(&mut command);
-    let child = command
+    command
         .args(["-Q", "--batch", "-L"])
         .arg(&eglot)
         .arg("-l")
         .arg(&afternoon)
         .current_dir(world.workspace())
-        .env("LANG", "C.UTF-8")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = finish(child, "emacs");
-    let (said, wrong) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(output.status.success(), "{said}{wrong}");
+        .env("LANG", "C.UTF-8");
+    let (said, wrong) = crate::editors_emacs::run(&mut command);
     let told: Vec<&str> = said.lines().collect();
     let [opened, typed, saved, author, keep, undo] = told[..] else {
         panic!("{said}{wrong}");

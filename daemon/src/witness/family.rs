@@ -56,9 +56,10 @@ pub(super) struct Family {
     known: HashMap<u32, Member>,
 }
 
-#[derive(Clone, Copy)]
 struct Member {
     process: ProcessId,
+    /// The name of its program; empty if it is not known.
+    program: String,
     parent: u32,
     is_typed: bool,
 }
@@ -82,10 +83,17 @@ impl Family {
     pub(super) fn meet(&mut self, process: &Process) {
         let member = Member {
             process: process.process,
+            program: name(&process.program).to_owned(),
             parent: process.parent,
             is_typed: self.is_typed(process),
         };
         self.known.insert(process.process.pid, member);
+    }
+
+    /// Returns the name of a process's program; `None` if it is not known.
+    pub(super) fn program(&self, process: ProcessId) -> Option<&str> {
+        let member = self.known.get(&process.pid)?;
+        (member.process == process).then_some(&*member.program)
     }
 
     /// Returns what is to be known of the process that made a mark. `None` if it
@@ -134,11 +142,16 @@ fn started(mark: &Mark, process: ProcessId) -> Millis {
     (mark.realtime / 1_000_000).saturating_sub(age)
 }
 
+/// Returns a program's name without its directory; empty if it is not UTF-8.
+fn name(path: &[u8]) -> &str {
+    let name = Path::new(OsStr::from_bytes(path)).file_name();
+    name.and_then(OsStr::to_str).unwrap_or_default()
+}
+
 /// Returns a program's name without its directory and without an ending of
 /// scripts.
 fn stem(path: &[u8]) -> &str {
-    let name = Path::new(OsStr::from_bytes(path)).file_name();
-    let name = name.and_then(OsStr::to_str).unwrap_or_default();
+    let name = name(path);
     let endings = [".js", ".mjs", ".cjs", ".py"];
     let mut stems = endings
         .iter()

@@ -1,15 +1,12 @@
 //! From the records of a ring to what they mean for the workspace.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use touchmark_engine::Sighting;
 use touchmark_proto::RelPath;
-use touchmark_witness::{
-    Chance, Gap, Identity, Mark, Operation, Process, ProcessId, Record, device,
-};
+use touchmark_witness::{Chance, Gap, Identity, Mark, Operation, ProcessId, Record, device};
 
 use super::family::Family;
 
@@ -50,8 +47,6 @@ const HARMLESS_ANYWHERE: [&[u8]; 5] = [
 pub(super) struct Translation {
     root: PathBuf,
     device: u64,
-    /// The processes whose program is one of [`CLIENTS`], with its name.
-    clients: HashMap<ProcessId, &'static str>,
     family: Family,
     /// What the last mark of a rename moves; the mark of its new name is next.
     moving: Option<Identity>,
@@ -67,7 +62,6 @@ impl Translation {
         Ok(Self {
             root: root.to_path_buf(),
             device: device(root)?,
-            clients: HashMap::new(),
             family: Family::new(agents),
             moving: None,
         })
@@ -86,20 +80,10 @@ impl Translation {
             )),
             Record::Inherited { path, .. } => {
                 let name = self.name(path)?;
-                Some(Sighting::MayWrite(touchmark_engine::Mark {
-                    name,
-                    made: 0,
-                    removes: false,
-                    in_place: true,
-                    inode: None,
-                    is_new: false,
-                    is_poor: false,
-                    process: None,
-                }))
+                Some(Sighting::MayWrite(touchmark_engine::Mark::new(name)))
             }
             Record::Process(process) => {
                 self.family.meet(process);
-                self.meet(process);
                 None
             }
             Record::Connected { process, address } => self.connected(*process, address),
@@ -158,21 +142,11 @@ impl Translation {
         })
     }
 
-    fn meet(&mut self, process: &Process) {
-        let program = Path::new(std::ffi::OsStr::from_bytes(&process.program));
-        let name = program.file_name();
-        let mut clients = CLIENTS.into_iter();
-        match clients.find(|client| name.is_some_and(|name| name == *client)) {
-            Some(client) => self.clients.insert(process.process, client),
-            None => self.clients.remove(&process.process),
-        };
-    }
-
     /// Returns a gap if another process may write for one that connects to it.
     fn connected(&self, process: ProcessId, address: &[u8]) -> Option<Sighting> {
         let to = String::from_utf8_lossy(address);
-        let why = match (address.starts_with(b"tcp:"), self.clients.get(&process)) {
-            (true, Some(name)) => {
+        let why = match (address.starts_with(b"tcp:"), self.family.program(process)) {
+            (true, Some(name)) if CLIENTS.contains(&name) => {
                 format!("{name} connected to {to}: the program there may write for it")
             }
             (false, _) if !is_harmless(address) => {
@@ -215,13 +189,14 @@ fn gap(why: Gap) -> &'static str {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use touchmark_witness::Process;
+
     use super::*;
 
     fn translation() -> Translation {
         Translation {
             root: "/w/s".into(),
             device: 7,
-            clients: HashMap::new(),
             family: Family::default(),
             moving: None,
         }
@@ -246,16 +221,8 @@ mod tests {
     }
 
     fn may_write(name: &str) -> Option<Sighting> {
-        Some(Sighting::MayWrite(touchmark_engine::Mark {
-            name: RelPath::new(name.as_bytes()).unwrap(),
-            made: 0,
-            removes: false,
-            in_place: true,
-            inode: None,
-            is_new: false,
-            is_poor: false,
-            process: None,
-        }))
+        let name = RelPath::new(name.as_bytes()).unwrap();
+        Some(Sighting::MayWrite(touchmark_engine::Mark::new(name)))
     }
 
     #[test]
