@@ -118,17 +118,19 @@ fn signals_are_as_the_launcher_was_started_with() {
 #[test]
 fn the_command_stays_in_its_session_and_the_holders_leave_it() {
     let place = Place::new();
-    let script = "ps -o pid=,pgid=,sid= -p $$; ps -o pid=,pgid=,sid= -p $PPID";
-    let output = place.witness(["sh", "-c", script]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let numbers: Vec<&str> = text.split_whitespace().collect();
-    let own = rustix::process::getsid(None).unwrap();
-    assert_eq!(numbers[2], own.as_raw_nonzero().to_string());
-    let group = rustix::process::getpgrp();
-    assert_eq!(numbers[1], group.as_raw_nonzero().to_string());
+    let script = "ps -o pgid=,sid= -p $$; ps -o pid=,pgid=,sid= -p $PPID";
+    let numbers = |mut command: Command| -> Vec<String> {
+        let output = command.args(["sh", "-c", script]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_whitespace().map(str::to_owned).collect()
+    };
+    // Both numbers are 0 in a container that was entered from outside.
+    let plain = numbers(Command::new("env"));
+    let below = numbers(place.witness([""; 0]));
+    assert_eq!(below[..2], plain[..2]);
     // The supervisor is its own.
-    assert_eq!(numbers[3], numbers[4]);
-    assert_eq!(numbers[3], numbers[5]);
+    assert_eq!(below[2], below[3]);
+    assert_eq!(below[2], below[4]);
 }
 
 /// A command in a group of its own, which does not outlive the test.

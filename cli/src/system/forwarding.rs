@@ -148,8 +148,11 @@ pub(crate) fn ended_by(status: ExitStatus) -> Option<i32> {
 
 /// Returns whether this process's group is the terminal's foreground group.
 fn in_the_foreground() -> bool {
-    std::fs::File::open("/dev/tty")
-        .ok()
-        .and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok())
-        == Some(rustix::process::getpgrp())
+    let Ok(terminal) = std::fs::File::open("/dev/tty") else {
+        return false;
+    };
+    // This process's group has no number in a container that was entered from
+    // outside. Its terminal's group has none then either, which is an error.
+    rustix::termios::tcgetpgrp(terminal)
+        .is_ok_and(|foreground| foreground == rustix::process::getpgrp())
 }
