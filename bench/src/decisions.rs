@@ -116,7 +116,6 @@ impl Agent<'_> {
     /// Returns what the hook of an event prints.
     fn hears(&self, event: &str, tool: &str, input: &Value) -> Result<String> {
         let event = HookEvent {
-            below: None,
             agent: "claude".into(),
             input: FreeJson(json!({
                 "session_id": SESSION, "cwd": self.path.parent(), "hook_event_name": event,

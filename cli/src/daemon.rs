@@ -12,6 +12,7 @@ pub(crate) use touchmark_daemon::git::{Git, Limits, Object, Objects, WorkTree};
 pub(crate) use touchmark_daemon::life::{Vanished, forget_vanished, kept, stored};
 pub(crate) use touchmark_daemon::log::FILE as LOG_FILE;
 pub(crate) use touchmark_daemon::off;
+pub(crate) use touchmark_daemon::probe_witness;
 use touchmark_daemon::{life, main_daemon};
 
 use touchmark_client::blocking::Client;

@@ -4,10 +4,11 @@
 //! - `agent`: an agent as an argument; `places`: the files of its settings for a
 //!   user and a workspace. The agent's row, in the daemon's crate, names these
 //!   files and what is added to them.
-//! - `part`: one thing that is added. `hooks`, `server`: add hooks and MCP
-//!   servers to settings, and remove them. They use `document`, which edits the
-//!   text and leaves every other byte unchanged, and `json`. `made` records
-//!   what else was created, so that it can be removed.
+//! - `part`: one thing that is added. `hooks`, `server`, `witness`: add hooks, MCP
+//!   servers and a prefix of shell commands to settings, and remove them. They use
+//!   `member`, `json`, and `document`, which edits the text and leaves every other
+//!   byte unchanged. `made` records what else was created, so that it can be
+//!   removed.
 //! - `plan`: the planned changes of an agent's files, and their execution.
 //! - `file`: reads and writes one file; `record`: what an installation created.
 //! - `found`: which agents are on this machine, and what they have installed.
@@ -27,6 +28,7 @@ mod fuzzed;
 mod hooks;
 mod json;
 mod made;
+mod member;
 mod part;
 mod places;
 mod plan;
@@ -35,6 +37,7 @@ mod server;
 mod switched_off;
 #[cfg(test)]
 mod tests;
+mod witness;
 
 use clap::ValueEnum as _;
 

@@ -3,12 +3,9 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use touchmark_client::{WITNESS_VARIABLE, Workspace, witnessed_by};
+use touchmark_client::{WITNESS_BINARY, Workspace, witness_program, witnessed, witnessed_by};
 
 use crate::context::Context;
-
-/// The program's name. It is installed next to this one.
-const PROGRAM: &str = "touchmark-witness";
 
 /// The witness of one command.
 pub(crate) struct Witness {
@@ -23,11 +20,9 @@ impl Witness {
         if witnessed_by(&workspace.places).is_some() {
             return None;
         }
-        let own = std::env::current_exe().ok();
-        let program = own.map(|own| own.with_file_name(PROGRAM));
-        let Some(program) = program.filter(|program| program.is_file()) else {
+        let Some(program) = witness_program() else {
             context.note(&format!(
-                "{PROGRAM} is not installed next to touchmark; the command runs unwitnessed"
+                "{WITNESS_BINARY} is not installed next to touchmark; the command runs unwitnessed"
             ));
             return None;
         };
@@ -44,16 +39,8 @@ impl Witness {
     /// Returns the call that runs a program witnessed, in the command window
     /// with this id. The program's arguments follow.
     pub(crate) fn command(&self, window: &str, program: &std::ffi::OsStr) -> Command {
-        let ring = self.workspace.places.ring(window);
-        let mut command = Command::new(&self.program);
-        command
-            .arg("--ring")
-            .arg(&ring)
-            .arg("--root")
-            .arg(&self.workspace.root)
-            .arg("--")
-            .arg(program)
-            .env(WITNESS_VARIABLE, ring);
+        let mut command = witnessed(&self.program, &self.workspace, window);
+        command.arg("--").arg(program);
         command
     }
 }

@@ -113,7 +113,7 @@ pub use find::{Environment, Workspace};
 pub use start::{Start, connect_or_start};
 /// The types of the protocol.
 pub use touchmark_proto as proto;
-pub use witness::{WITNESS_VARIABLE, witnessed_by};
+pub use witness::{WITNESS_BINARY, witness_program, witnessed, witnessed_by};
 
 /// The default time to wait for an answer. It is long because a query waits for
 /// its fence, and a slow disk must not look like a daemon that has exited.

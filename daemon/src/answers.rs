@@ -176,6 +176,7 @@ async fn row(
             hooks::acknowledge(&parts.hooks(cx), &ask.ack).await?;
             Reply::HookAck(Done {})
         }
+        Ask::HookShell(ask) => Reply::HookShell(hooks::shell(&parts.hooks(cx), &ask).await?),
         Ask::HookAllow(ask) => Reply::HookAllow(hooks::allow(&parts.hooks(cx), &ask)?),
         Ask::HookJoin(ask) => Reply::HookJoin(hooks::join(&parts.hooks(cx), ask).await),
 
@@ -221,9 +222,7 @@ async fn hook(
     if off.is_some() || cx.process.is_some_and(itself) {
         return Ok(hooks::silence());
     }
-    let mut daemon = parts.hooks(cx);
-    daemon.below = ask.below;
-    let answered = hooks::answer(hook, ask.input.0, daemon).await;
+    let answered = hooks::answer(hook, ask.input.0, parts.hooks(cx)).await;
     *undo = answered.undo;
     Ok(answered.printed)
 }

@@ -79,3 +79,4 @@ mod worktrees;
 pub use error::Error;
 pub use hooks::{Unanswered, agent, place};
 pub use start::{DaemonOptions, main_daemon};
+pub use witness::probe as probe_witness;

@@ -454,7 +454,7 @@ impl Daemon {
             Effect::Compare(comparison) => self.compare(comparison),
             Effect::Fence(fence) => self.fence(fence),
             Effect::AwaitProcess(pid) => self.await_process(pid),
-            Effect::Witness(window) => self.witness(window),
+            Effect::Witness(seen) => self.witness(seen),
             Effect::Write { request, order } => {
                 self.outbox.push(Say::Write(request, Box::new(order)));
             }

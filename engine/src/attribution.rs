@@ -213,8 +213,8 @@ fn by_the_kernel(state: &State, seen: Observation<'_>) -> Option<Decision> {
             Verdict::NotWritten => {}
             // Of several windows over the same processes, the last is theirs.
             Verdict::Written if wrote.is_none() => wrote = Some(window),
-            Verdict::Written
-                if wrote.is_some_and(|it| seen.witnesses.is_one(it.fact.command, number)) => {}
+            Verdict::Written if wrote.is_some_and(|it| same_writer(seen.witnesses, it, window)) => {
+            }
             Verdict::Written | Verdict::Unknown => return None,
         }
     }
@@ -226,6 +226,14 @@ fn by_the_kernel(state: &State, seen: Observation<'_>) -> Option<Decision> {
         ),
         None => Decision::by(Author::USER, Evidence::Unmarked, None),
     })
+}
+
+/// Returns whether what one witness saw two windows' commands write is that of the
+/// newer window: the older one is around it, or both are of one session.
+fn same_writer(witnesses: &Witnesses, newer: &Command, older: &Command) -> bool {
+    let (inner, outer) = (newer.fact.command, older.fact.command);
+    let is_same_session = newer.fact.session == older.fact.session;
+    witnesses.is_one(inner, outer) && (is_same_session || witnesses.is_around(outer, inner))
 }
 
 /// ATTR-1: returns the decision for a content that an open edit declared. An

@@ -11,6 +11,7 @@ use crate::disk::Stamp;
 use crate::ledger::record::{Held, Record};
 use crate::requests::table::ForShell;
 use crate::text::lines::TextPair;
+use crate::witnesses::Seen;
 
 /// An order to the shell. The shell carries out effects in their order.
 /// [`Reply`](Effect::Reply) and [`Publish`](Effect::Publish) leave the process
@@ -34,10 +35,9 @@ pub enum Effect {
     /// Pass [`Input::ProcessEnded`](crate::Input::ProcessEnded) when this
     /// process has ended, immediately if it does not exist.
     AwaitProcess(u32),
-    /// Make a ring for the witness of this window's command, and report what it
-    /// sees as [`Input::Witnessed`](crate::Input::Witnessed), each time before
+    /// Make a ring for this witness, and report what it sees as [`Input::Witnessed`](crate::Input::Witnessed), each time before
     /// the next input (ATTR-3).
-    Witness(u64),
+    Witness(Seen),
     /// Write a file, guarded, once every earlier record is committed; then pass
     /// [`Input::Written`](crate::Input::Written).
     Write {

@@ -5,6 +5,7 @@ mod steps;
 
 use std::collections::BTreeSet;
 
+use touchmark_proto::daemon::SessionWitnessed;
 use touchmark_proto::events::Happening;
 use touchmark_proto::{Millis, RelPath};
 
@@ -18,6 +19,7 @@ use crate::ledger::stored::Saved;
 use crate::parts::Core;
 use crate::timers::Timer;
 use crate::tracker::files::Files;
+use crate::witnesses::Seen;
 
 /// Decides who wrote, whose copies are out of date, and what to answer.
 ///
@@ -164,8 +166,8 @@ impl Engine {
             Input::Learned { request, learned } => self.learned(request, learned),
             Input::Swept(swept) => self.core.swept(None, &swept),
             Input::CommandUnanswered { command } => self.core.command_unanswered(&command),
-            Input::Witnessed { window, sightings } => {
-                self.core.base.witnessed(window, sightings);
+            Input::Witnessed { seen, sightings } => {
+                self.core.base.witnessed(seen, sightings);
             }
             Input::CommandBegan { command, time } => self.core.command_began(&command, time),
             Input::CommandNeverRan { command } => self.core.command_never_ran(&command),
@@ -204,6 +206,23 @@ impl Engine {
     /// Returns the durable state: the result of folding the recorded facts.
     pub fn state(&self) -> &State {
         &self.core.base.state
+    }
+
+    /// Returns whether marks of a witness are still needed.
+    pub fn needs_witness(&self, seen: Seen) -> bool {
+        self.core.base.witnesses.has(seen)
+    }
+
+    /// Returns what witnesses have seen of each session's commands, for `status`.
+    pub fn witnessed(&self) -> Vec<SessionWitnessed> {
+        let state = &self.core.base.state;
+        let all = self.core.base.witnesses.of_sessions().cloned();
+        let known = all.filter(|one| state.sessions.contains_key(&one.session));
+        let labelled = known.map(|mut one| {
+            one.session_label = state.label(&one.session).map(str::to_owned);
+            one
+        });
+        labelled.collect()
     }
 
     /// Returns the stats that save reads after a restart.

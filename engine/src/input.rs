@@ -11,6 +11,7 @@ use crate::disk::ReadOutcome;
 use crate::ledger::record::{Fact, Held, Record};
 use crate::ledger::session_memory::Note;
 use crate::text::lines::Difference;
+use crate::witnesses::Seen;
 
 /// An observation that the shell passes to the engine. The shell passes inputs
 /// one by one, in the order in which it received them.
@@ -146,12 +147,11 @@ pub enum Input {
         /// The command's name on the wire.
         command: String,
     },
-    /// What the witness of a window's command has seen, oldest first (ATTR-3).
-    /// It was seen before the call went on, so it comes before the read that
-    /// finds what the call did.
+    /// What a witness has seen, oldest first (ATTR-3). It was seen before the call
+    /// went on, so it comes before the read that finds what the call did.
     Witnessed {
-        /// The window's number.
-        window: u64,
+        /// Whose processes it sees.
+        seen: Seen,
         /// What was seen.
         sightings: Vec<Sighting>,
     },
@@ -215,8 +215,13 @@ pub enum Sighting {
     /// A process of the command may write a name from now on, or what is below
     /// it.
     MayWrite(Mark),
-    /// Not every write is seen: why, for people.
-    Gap(String),
+    /// Not every write is seen.
+    Gap {
+        /// Why, for people.
+        why: String,
+        /// Whether this also concerns what the processes will run later.
+        lasts: bool,
+    },
 }
 
 /// A mark of a witness: a name that a process may write from now on.

@@ -1,14 +1,17 @@
 //! What the commands of windows may have written, as the kernel told it before
 //! each write (ATTR-3). It is kept until the next restart.
 
+mod report;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use touchmark_proto::{Millis, RelPath};
+use touchmark_proto::daemon::SessionWitnessed;
+use touchmark_proto::{Millis, RelPath, SessionId};
 
 use crate::input::{Mark, Marker};
+use report::Reports;
 
 /// The maximum number of names that are kept for a command. One that writes
 /// more may have written any file.
@@ -27,20 +30,43 @@ const PROMPT: Millis = 20;
 /// The precision of the start times of processes, in milliseconds.
 const SLACK: Millis = 50;
 
+/// Whose processes a witness sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Seen {
+    /// The command of the window with this number.
+    Window(u64),
+    /// An agent, with the commands of the windows that its hooks open.
+    Agent(u64),
+}
+
 /// The witnesses of command windows.
 #[derive(Clone, Debug, Default)]
 pub struct Witnesses {
-    /// The witness of each witnessed window.
-    of: BTreeMap<u64, Witness>,
-    /// Windows whose commands another window's witness sees as well: that
-    /// window.
-    below: BTreeMap<u64, u64>,
+    of: BTreeMap<Seen, Witness>,
+    /// Windows whose commands are among what another witness sees.
+    below: BTreeMap<u64, Below>,
+    /// What was seen of windows that have ended.
+    ended: Reports,
 }
 
-/// What is known of the processes of one window's command.
+/// A window whose command is among what a witness sees.
+#[derive(Clone, Debug)]
+struct Below {
+    of: Seen,
+    /// When the command began.
+    since: Millis,
+    /// Why its witness has not seen all of its writes, for people; `None` if the
+    /// witness itself says so or not.
+    gap: Option<String>,
+}
+
+/// What is known of the processes that one witness sees.
 #[derive(Clone, Debug)]
 struct Witness {
     sight: Sight,
+    /// The process of an agent, at whose end no window needs the witness any
+    /// more; `None` for a window's.
+    process: Option<u32>,
     /// The names that they may have written.
     names: BTreeMap<RelPath, Marks>,
 }
@@ -67,6 +93,8 @@ struct Marks {
     own_unread: bool,
     /// The same for what another author has written.
     others_unread: bool,
+    /// When the last mark was reported.
+    last: Millis,
     writes: Vec<Unused>,
     removals: Vec<Unused>,
 }
@@ -118,54 +146,118 @@ impl Witnesses {
     /// Announces a witness for a window. Nothing is known until it has reported
     /// that it began.
     pub(crate) fn announce(&mut self, window: u64) {
-        let witness = Witness {
-            sight: Sight::Awaited,
-            names: BTreeMap::new(),
-        };
-        self.of.insert(window, witness);
+        self.of.insert(Seen::Window(window), Witness::new(None));
     }
 
-    /// Notes that the processes of a window's command are among those that the
-    /// witness of `outer` sees. No effect if `outer` has no witness.
-    pub(crate) fn is_below(&mut self, window: u64, outer: u64) {
-        let outer = self.root(outer);
-        if self.of.contains_key(&outer) {
-            self.below.insert(window, outer);
+    /// Announces a witness for the agent with this process. Returns whose it is.
+    pub(crate) fn announce_agent(&mut self, process: u32, now: Millis) -> Seen {
+        let last = self.of.keys().rev().find_map(|seen| match seen {
+            Seen::Agent(number) => Some(*number),
+            Seen::Window(_) => None,
+        });
+        // The number is of no agent of before a restart, whose processes may live.
+        let seen = Seen::Agent(now.max(last.map_or(0, |last| last + 1)));
+        self.of.insert(seen, Witness::new(Some(process)));
+        seen
+    }
+
+    /// Notes that a process has ended: it may be a witnessed agent's.
+    pub(crate) fn process_ended(&mut self, pid: u32) {
+        for witness in self.of.values_mut() {
+            witness.process = witness.process.filter(|process| *process != pid);
         }
     }
 
-    /// Notes that a window's command is witnessed from its start.
-    pub(crate) fn began(&mut self, window: u64) {
-        if let Some(witness) = self.of.get_mut(&window)
+    /// Notes that the processes of a window's command, which begins now, are among
+    /// those that the witness of `outer` sees. No effect if `outer` has none.
+    pub(crate) fn is_below(&mut self, window: u64, outer: Seen, now: Millis) {
+        let below = match outer {
+            // What goes on after its command is older than its window.
+            Seen::Window(outer) => self.below.get(&outer).cloned(),
+            Seen::Agent(_) => None,
+        };
+        let below = below.unwrap_or(Below {
+            of: outer,
+            since: now,
+            gap: None,
+        });
+        if self.of.contains_key(&below.of) {
+            self.below.insert(window, below);
+        }
+    }
+
+    /// Returns whether a witness is still needed.
+    pub(crate) fn has(&self, seen: Seen) -> bool {
+        self.of.contains_key(&seen)
+    }
+
+    /// Returns whether a window has a witness.
+    pub(crate) fn is_seen(&self, window: u64) -> bool {
+        self.seen_by(window).is_some()
+    }
+
+    /// Notes that a witness sees its processes from their start.
+    pub(crate) fn began(&mut self, seen: Seen) {
+        if let Some(witness) = self.of.get_mut(&seen)
             && let Sight::Awaited = witness.sight
         {
             witness.sight = Sight::Whole;
         }
     }
 
-    /// Notes that not every write of a window's command is seen.
-    pub(crate) fn lose(&mut self, window: u64, why: String) {
-        if let Some(witness) = self.of.get_mut(&window) {
-            witness.lose(why);
+    /// Notes that a witness does not see every write. Of an agent, this concerns
+    /// the commands that run now, unless it `lasts`.
+    pub(crate) fn lose(&mut self, seen: Seen, why: String, lasts: bool) {
+        match seen {
+            Seen::Agent(_) if !lasts => self.lose_open(seen, &why),
+            _ => {
+                if let Some(witness) = self.of.get_mut(&seen) {
+                    witness.lose(why);
+                }
+            }
         }
     }
 
-    /// Adds a mark of a window's witness, at this time. `file` has the marked
-    /// name; `known` says whether it is recorded as a file. `None` if not each
-    /// change of it is seen.
+    fn lose_open(&mut self, seen: Seen, why: &str) {
+        // The first reason explains the most.
+        let open = self.below.values_mut().filter(|below| below.of == seen);
+        for below in open.filter(|below| below.gap.is_none()) {
+            below.gap = Some(why.to_owned());
+        }
+    }
+
+    /// Adds a mark of a witness, at this time. `file` has the marked name; `known`
+    /// says whether it is recorded as a file. `None` if not each change of it is
+    /// seen.
     pub(crate) fn mark(
         &mut self,
-        window: u64,
+        seen: Seen,
         mark: Mark,
         file: RelPath,
         at: Millis,
         known: Option<bool>,
     ) {
-        if let Some(witness) = self.of.get_mut(&window) {
-            if file != mark.name {
-                witness.add(mark.name.clone(), &mark, at, None);
-            }
-            witness.add(file, &mark, at, known);
+        let Some(witness) = self.of.get_mut(&seen) else {
+            return;
+        };
+        if file != mark.name {
+            witness.add(mark.name.clone(), &mark, at, None);
+        }
+        witness.add(file, &mark, at, known);
+        if witness.names.len() <= NAMES {
+            return;
+        }
+        const MANY: &str = "it wrote too many files";
+        if let Seen::Window(_) = seen {
+            return witness.lose(MANY.to_owned());
+        }
+        // What an agent's earlier commands wrote is forgotten first.
+        let below = self.below.values().filter(|below| below.of == seen);
+        let since = below.map(|below| below.since).min().unwrap_or(at);
+        witness.names.retain(|_, marks| marks.last + SLACK >= since);
+        if witness.names.len() > NAMES / 2 {
+            witness.names.clear();
+            self.lose_open(seen, MANY);
         }
     }
 
@@ -194,10 +286,15 @@ impl Witnesses {
     /// Returns whether a window's command has not written a file with these
     /// names. `false` if that is not known.
     pub fn rules_out<'a>(&self, window: u64, mut names: impl Iterator<Item = &'a RelPath>) -> bool {
-        self.seen_by(window).is_some_and(|witness| {
-            matches!(witness.sight, Sight::Whole)
-                && !names.any(|name| witness.names.contains_key(name) || witness.moved(name))
-        })
+        let Some(witness) = self.whole(window) else {
+            return false;
+        };
+        let since = self.below.get(&window).map_or(0, |below| below.since);
+        let is_marked = |name: &RelPath| {
+            let marks = witness.names.get(name);
+            marks.is_some_and(|marks| marks.last + SLACK >= since)
+        };
+        !names.any(|name| is_marked(name) || witness.moved(name))
     }
 
     /// Returns whether a window's command, which began at `began`, has made a
@@ -209,11 +306,10 @@ impl Witnesses {
         names: &[&RelPath],
         change: Change,
     ) -> Verdict {
-        let Some(witness) = self.seen_by(window) else {
+        let Some(witness) = self.whole(window) else {
             return Verdict::Unknown;
         };
-        let is_whole = matches!(witness.sight, Sight::Whole);
-        if !is_whole || names.iter().any(|name| witness.moved(name)) {
+        if names.iter().any(|name| witness.moved(name)) {
             return Verdict::Unknown;
         }
         let mut marked = names.iter().filter_map(|name| witness.names.get(*name));
@@ -260,6 +356,12 @@ impl Witnesses {
         self.root(first) == self.root(second)
     }
 
+    /// Returns whether a window has the witness that sees the command of another
+    /// window, which runs below its own.
+    pub(crate) fn is_around(&self, outer: u64, window: u64) -> bool {
+        outer != window && self.root(window) == Seen::Window(outer)
+    }
+
     /// Uses marks up: changes of a path were recorded, by which it was closed
     /// that many times. `is_certain` says whether they are known to be those of
     /// the marks. If not, their calls may still come.
@@ -299,38 +401,74 @@ impl Witnesses {
         });
     }
 
+    /// Keeps what is known of a session's window that ends now.
+    pub(crate) fn note_end(
+        &mut self,
+        window: u64,
+        session: &SessionId,
+        began: Millis,
+        now: Millis,
+    ) {
+        if self.is_seen(window) {
+            let gap = self.why_incomplete(window);
+            self.ended.add(window, session, began, now, gap);
+        }
+    }
+
+    /// Returns what was seen of each session's ended commands.
+    pub(crate) fn of_sessions(&self) -> impl Iterator<Item = &SessionWitnessed> {
+        self.ended.of_sessions()
+    }
+
+    /// Returns why not all writes of a window's command were seen, or the inner
+    /// `None` if they were. The outer `None` if the window had no witness since the
+    /// restart.
+    pub(crate) fn outcome(&self, window: u64) -> Option<Option<String>> {
+        match self.is_seen(window) {
+            true => Some(self.why_incomplete(window)),
+            false => self.ended.outcome(window),
+        }
+    }
+
     /// Returns why it is not known what a window's command wrote, for people.
     /// `None` if it is, or if the window has no witness.
     pub(crate) fn why_incomplete(&self, window: u64) -> Option<String> {
         match &self.seen_by(window)?.sight {
-            Sight::Whole => None,
+            Sight::Whole => self.below.get(&window)?.gap.clone(),
             Sight::Awaited => Some("the witness did not begin".to_owned()),
             Sight::Incomplete(why) => Some(why.clone()),
         }
     }
 
-    /// Forgets the witnesses that no window needs. A witness ends with its own
-    /// window: then it sees no more of the windows below.
-    pub(crate) fn retain(&mut self, is_open: impl Fn(u64) -> bool, is_late: impl Fn(u64) -> bool) {
-        let is_needed = |window| is_open(window) || is_late(window);
+    /// Forgets the witnesses that no window needs. A witness goes on after its
+    /// own window, while a window below needs it.
+    pub(crate) fn retain(&mut self, is_needed: impl Fn(u64) -> bool) {
         self.below.retain(|window, _| is_needed(*window));
-        let outer: BTreeSet<u64> = self.below.values().copied().collect();
-        self.of
-            .retain(|window, _| is_needed(*window) || outer.contains(window));
-        for (window, witness) in &mut self.of {
-            if outer.contains(window) && !is_open(*window) {
-                witness.lose("the command around it has ended".to_owned());
-            }
-        }
+        let outer: BTreeSet<Seen> = self.below.values().map(|below| below.of).collect();
+        self.of.retain(|seen, witness| {
+            let is_own = match seen {
+                Seen::Window(window) => is_needed(*window),
+                Seen::Agent(_) => witness.process.is_some(),
+            };
+            is_own || outer.contains(seen)
+        });
     }
 
-    /// Returns the window whose witness sees a window's command.
-    fn root(&self, window: u64) -> u64 {
-        *self.below.get(&window).unwrap_or(&window)
+    /// Returns whose witness sees a window's command.
+    fn root(&self, window: u64) -> Seen {
+        let below = self.below.get(&window);
+        below.map_or(Seen::Window(window), |below| below.of)
     }
 
     fn seen_by(&self, window: u64) -> Option<&Witness> {
         self.of.get(&self.root(window))
+    }
+
+    /// Returns the witness that has seen all writes of a window's command.
+    fn whole(&self, window: u64) -> Option<&Witness> {
+        let has_gap = { self.below.get(&window) }.is_some_and(|below| below.gap.is_some());
+        let witness = self.seen_by(window).filter(|_| !has_gap);
+        witness.filter(|witness| matches!(witness.sight, Sight::Whole))
     }
 
     fn each(&mut self, path: &RelPath, act: impl Fn(&mut Marks)) {
@@ -364,6 +502,14 @@ impl Unused {
 }
 
 impl Witness {
+    fn new(process: Option<u32>) -> Self {
+        Self {
+            sight: Sight::Awaited,
+            process,
+            names: BTreeMap::new(),
+        }
+    }
+
     fn lose(&mut self, why: String) {
         // The first reason explains the most.
         if !matches!(self.sight, Sight::Incomplete(_)) {
@@ -380,11 +526,9 @@ impl Witness {
     }
 
     fn add(&mut self, name: RelPath, mark: &Mark, at: Millis, known: Option<bool>) {
-        if self.names.len() >= NAMES {
-            return self.lose("it wrote too many files".to_owned());
-        }
         let is_new = !self.names.contains_key(&name);
         let marks = self.names.entry(name).or_default();
+        marks.last = at;
         // A name that was marked before its changes were seen is not counted.
         marks.counted = known.is_some() && (is_new || marks.counted);
         if !marks.counted {

@@ -8,6 +8,9 @@
 //! of which a small program is made: the whole command takes longer to load than
 //! an event takes.
 
+mod witnessed;
+
+use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,9 +25,7 @@ use touchmark_client::proto::daemon::Role;
 use touchmark_client::proto::hooks::{HookAck, HookEvent, HookPrinted};
 use touchmark_client::proto::off::BYPASS_VARIABLE;
 use touchmark_client::proto::{FreeJson, quoting};
-use touchmark_client::{
-    Environment, Hello, Start, Workspace, connect_or_start, find, witnessed_by,
-};
+use touchmark_client::{Environment, Hello, Start, Workspace, connect_or_start, find};
 use touchmark_daemon::agent::Agent;
 use touchmark_daemon::{Unanswered, off, place};
 
@@ -50,6 +51,23 @@ pub struct Options<'a> {
     pub workspace: Option<&'a Path>,
     /// Do not start a daemon if none runs.
     pub no_start: bool,
+}
+
+/// Does what an agent's settings call this program for: `AGENT` serves the hook
+/// of the agent with this name, `AGENT shell SHELL LINE` runs a line for it, and
+/// `AGENT run PROGRAM ...` runs the agent. `None` for other arguments.
+pub fn called(arguments: &[OsString]) -> Option<ExitCode> {
+    let name = arguments.first()?.to_str()?;
+    match &arguments[1..] {
+        [] => serve(name, Options::default()),
+        [word, shell, line] if word == "shell" => {
+            Agent::named(name).map(|agent| witnessed::shell(agent, shell, line))
+        }
+        [word, program, arguments @ ..] if word == "run" => {
+            Agent::named(name).map(|agent| witnessed::agent(agent, program, arguments))
+        }
+        _ => None,
+    }
 }
 
 /// Serves the hook of the agent with this name: reads its event from standard
@@ -182,8 +200,7 @@ fn ask(agent: &Agent, options: Options<'_>, until: Instant) -> Option<(Client, H
     // Where no daemon runs and none may be started, no later event would catch
     // up.
     if may_start(&workspace, options) || workspace.socket().exists() {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let now = u64::try_from(now.as_millis()).ok()?;
+        let now = now()?;
         if is_off(agent, &workspace, now) {
             return None;
         }
@@ -195,7 +212,6 @@ fn ask(agent: &Agent, options: Options<'_>, until: Instant) -> Option<(Client, H
     let event = HookEvent {
         agent: agent.name.to_owned(),
         input: FreeJson(input),
-        below: witnessed_by(&workspace.places),
     };
     let printed = client.call(event).ok()?;
     Some((client, printed))
@@ -208,6 +224,12 @@ fn is_off(agent: &Agent, workspace: &Workspace, now: u64) -> bool {
     let is_set = std::env::var_os(BYPASS_VARIABLE).is_some_and(|value| !value.is_empty());
     off::off(places, &workspace.root, now).is_some()
         || (is_set && off::is_bypassed(places, agent.name, &Agent::programs(), now))
+}
+
+/// Returns the time in Unix milliseconds.
+fn now() -> Option<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(now.as_millis()).ok()
 }
 
 fn left(until: Instant) -> Option<Duration> {

@@ -39,7 +39,8 @@ pub struct CommandBegin {
     #[serde(default)]
     pub witness: bool,
     /// The id of a window whose command runs this one, and whose witness sees it
-    /// too. `None` if there is none. No effect if that window has no witness.
+    /// too, or the name of an agent's witness. `None` if there is none. No effect
+    /// if there is no such witness.
     pub below: Option<String>,
 }
 
@@ -63,6 +64,31 @@ pub struct CommandBegun {
     /// Why the window does not cover all files of its scope, as a sentence for
     /// people (SCOPE-5). `None` if it covers all.
     pub partial: Option<String>,
+}
+
+/// Adds a witness to an open window whose command has not begun: the client runs
+/// the command below `touchmark-witness`, with the ring of the window (ATTR-3).
+#[apply(request!)]
+pub struct CommandWitness {
+    /// The command's id.
+    pub command: String,
+}
+
+/// Makes a witness for an agent: the client runs it below `touchmark-witness`. The
+/// windows that its hooks open name the witness as `below` (ATTR-3). Without such
+/// a window, nothing that the agent writes is attributed by it.
+#[apply(request!)]
+pub struct AgentWitness {
+    /// The id of the process that will be the witness's launcher; `invalidParams`
+    /// without it. The witness is needed until this process ends.
+    pub pid: Option<u32>,
+}
+
+/// A witness that was made.
+#[apply(answer!)]
+pub struct AgentWitnessed {
+    /// The name of the witness and of its ring: see `Places::ring`.
+    pub witness: String,
 }
 
 /// Ends a command window.
@@ -93,10 +119,6 @@ pub struct CommandEnded {
     /// Why the window did not cover all files of its scope, as a sentence for
     /// people (SCOPE-5). `None` if it covered all.
     pub partial: Option<String>,
-    /// Why it is not known what the command wrote, although a witness was asked
-    /// for, as a sentence for people (ATTR-3). `None` if it is known, or if no
-    /// witness was asked for.
-    pub unwitnessed: Option<String>,
 }
 
 /// Lists the newest commands.
@@ -144,4 +166,10 @@ pub struct CommandRow {
     pub branch_after: Option<String>,
     /// The number of versions recorded in the window so far.
     pub versions: u64,
+    /// Whether a witness has seen all of its writes (ATTR-3).
+    #[serde(default)]
+    pub witnessed: bool,
+    /// Why a witness has not seen all of its writes, as a part of a sentence for
+    /// people. `None` if it has, or if there was none.
+    pub unwitnessed: Option<String>,
 }

@@ -269,6 +269,37 @@ pub struct StatusReport {
     /// What switches touchmark off here, or tried to. `None` if the daemon does
     /// not report it.
     pub off: Option<OffReport>,
+    /// The sessions with witnessed commands since the daemon started (ATTR-3).
+    #[serde(default)]
+    pub witnessed: Vec<SessionWitnessed>,
+}
+
+/// What witnesses have seen of a session's ended commands.
+#[apply(answer!)]
+pub struct SessionWitnessed {
+    /// The session.
+    pub session: SessionId,
+    /// The session's label; `None` if it has none (SES-2).
+    pub session_label: Option<String>,
+    /// When the first of these commands began.
+    pub since: Millis,
+    /// The number of these commands.
+    pub commands: u64,
+    /// The number of those of which not all writes were seen.
+    pub incomplete: u64,
+    /// The newest one of those; `None` if there are none.
+    pub gap: Option<CommandGap>,
+}
+
+/// A command of which not all writes were seen.
+#[apply(answer!)]
+pub struct CommandGap {
+    /// The command's id, such as `c5`.
+    pub command: String,
+    /// When its window ended.
+    pub at: Millis,
+    /// Why, as a part of a sentence for people.
+    pub why: String,
 }
 
 /// Waits until everything that was written before this request has been read.

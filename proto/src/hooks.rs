@@ -11,9 +11,6 @@ pub struct HookEvent {
     pub agent: String,
     /// The JSON that the agent passed to its hook, unchanged.
     pub input: FreeJson,
-    /// The id of the command window whose witness sees the hook, and so the
-    /// agent (ATTR-3). `None` if there is none.
-    pub below: Option<String>,
 }
 
 /// What the hook prints, and its exit code.
@@ -61,6 +58,23 @@ pub struct HookJoined {
     /// The session that the hooks name; `None` if no hook event of that agent
     /// is known.
     pub session: Option<SessionId>,
+}
+
+/// Adds a witness to the window of an agent's command (ATTR-3). The requesting
+/// process leads the command's session of the operating system, and its child
+/// will run the command below `touchmark-witness`. `notFound` if no hook has
+/// announced this command, or if it has a witness.
+#[apply(request!)]
+pub struct HookShell {
+    /// What the agent tells its shell to run. The command is in it, after `eval`.
+    pub line: String,
+}
+
+/// The result of `hook/shell`.
+#[apply(answer!)]
+pub struct HookShellBegun {
+    /// The id of the command's window, which names the ring: see `Places::ring`.
+    pub command: String,
 }
 
 /// Allows the next write of a file to the sessions that a hook has denied it

@@ -128,6 +128,7 @@ macro_rules! methods {
             /// it; `None` if it has none. The id is the client's.
             pub fn process_mut(&mut self) -> Option<&mut Option<u32>> {
                 match self {
+                    Self::AgentWitness(ask) => Some(&mut ask.pid),
                     Self::CommandBegin(ask) => Some(&mut ask.pid),
                     Self::SessionOpen(ask) => Some(&mut ask.pid),
                     Self::TaskSave(ask) => Some(&mut ask.task.pid),
@@ -350,4 +351,7 @@ methods! {
         OutsideWorkspace NotAFile NotFound NotKept Unreadable Storage UnknownSession
     ];
     HookAllow: "hook/allow" => HookAllowed, [Denied OutsideWorkspace NotAFile NotFound];
+    CommandWitness: "command/witness" => Done, [NotFound];
+    AgentWitness: "agent/witness" => AgentWitnessed, [];
+    HookShell: "hook/shell" => HookShellBegun, [NotFound];
 }

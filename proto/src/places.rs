@@ -30,6 +30,10 @@ pub struct BaseDirectories {
     pub cache: PathBuf,
 }
 
+/// The variable in which a witnessed command and its children find the ring of
+/// their witness (ATTR-3).
+pub const WITNESS_VARIABLE: &str = "TOUCHMARK_WITNESS";
+
 impl BaseDirectories {
     /// Returns the directory of all sockets of this user.
     pub fn runtime_directory(&self) -> PathBuf {
@@ -145,10 +149,18 @@ impl Places {
         self.runtime.join(format!("{}.sock", self.key))
     }
 
-    /// Returns the path of the ring in which the witness of a command window
-    /// makes its marks. `command` is the window's id, such as `c5`.
-    pub fn ring(&self, command: &str) -> PathBuf {
-        self.rings().join(command)
+    /// Returns the path of the ring in which a witness makes its marks. `witness`
+    /// is its name: the id of its window, such as `c5`, or that of an agent's
+    /// witness.
+    pub fn ring(&self, witness: &str) -> PathBuf {
+        self.rings().join(witness)
+    }
+
+    /// Returns the name of the witness with this ring; `None` if it is no ring of
+    /// this workspace.
+    pub fn witness(&self, ring: &Path) -> Option<String> {
+        let name = ring.file_name()?.to_str()?;
+        (self.ring(name) == ring).then(|| name.to_owned())
     }
 
     /// Returns the directory of the rings.

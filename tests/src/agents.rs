@@ -97,6 +97,8 @@ pub struct Agent {
     /// Whether the agent's own edit tool refuses a file that has changed at all
     /// since its last read.
     own_gate: bool,
+    /// Whether a setting names a program that runs its shell commands.
+    has_prefix: bool,
     /// Scenarios that this agent cannot run: each name, and the reason.
     lacks: &'static [(&'static str, &'static str)],
     /// Writes the agent's own settings. Called before touchmark writes its
@@ -165,6 +167,9 @@ pub struct Setting {
     /// The model is one for which the agent offers a patch tool, if the agent
     /// has one.
     pub patches: bool,
+    /// Its shell commands are witnessed: by the prefix of its shell, or else with
+    /// the whole agent, as a shim does it.
+    pub witness: bool,
 }
 
 /// A test world with one agent in it.
@@ -202,7 +207,10 @@ impl Stage {
             model: RefCell::new(model),
         };
         (agent.settle)(&stage);
-        if !setting.bare && agent.by == By::Hooks {
+        if setting.witness {
+            let names = ["setup", "--yes", "--no-mcp", "--witness", "--agent"];
+            stage.touchmark(&[&names[..], &[agent.name]].concat());
+        } else if !setting.bare && agent.by == By::Hooks {
             stage.touchmark(&["hook", "install", agent.name, "--yes"]);
         }
         stage
@@ -265,7 +273,16 @@ impl Stage {
     /// Returns a command with this world's directories in its environment. Of
     /// the machine's environment it has only `PATH`.
     fn dress(&self, program: impl AsRef<Path>) -> Command {
-        let mut command = Command::new(program.as_ref());
+        let program = program.as_ref();
+        let own = binary().with_file_name("touchmark-hook");
+        let mut command = match self.setting.witness && !self.agent.has_prefix {
+            true => {
+                let mut command = Command::new(own);
+                command.args([self.agent.name, "run"]).arg(program);
+                command
+            }
+            false => Command::new(program),
+        };
         let machine = std::env::var("PATH").unwrap_or_default();
         let own = binary().parent().expect("a directory").to_owned();
         command

@@ -146,5 +146,6 @@ mod waiting;
 mod watch;
 mod wires;
 mod witnessed;
+mod witnessed_agents;
 mod worktrees;
 mod wrapper;

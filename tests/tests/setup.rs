@@ -500,16 +500,95 @@ fn asked(world: &World, options: &str, meanwhile: impl FnOnce()) -> (bool, Strin
     let mut output = child.stdout.take().unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut said = Vec::new();
-    while !said.ends_with(b"[y/N] ") {
+    loop {
         let mut byte = [0];
         assert_eq!(output.read(&mut byte).unwrap(), 1, "no question");
         said.push(byte[0]);
+        if said.ends_with(b"Witness the commands of Claude Code? [y/N] ") {
+            input.write_all(b"n\n").unwrap();
+        } else if said.ends_with(b"[y/N] ") {
+            break;
+        }
     }
     meanwhile();
     input.write_all(b"y\n").unwrap();
     output.read_to_end(&mut said).unwrap();
     let ended = child.wait().unwrap();
     (ended.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+fn what_lets_commands_be_witnessed_works_and_goes_to_the_byte() {
+    let world = world();
+    settings(&world);
+    let before = places(&world);
+    // Nothing of it is written unless it is asked for.
+    done(&world, &["--yes", "--agent", "claude"]);
+    let shell = world.config().join("touchmark/claude-shell");
+    assert!(!shell.exists());
+    done(
+        &world,
+        &["--yes", "--agent", "claude", "--witness", "--shims"],
+    );
+    let named = fs::read_to_string(world.outside().join("dotfiles/claude.json")).unwrap();
+    assert!(named.contains(&format!(
+        "\"CLAUDE_CODE_SHELL_PREFIX\": \"{}\"",
+        shell.display()
+    )));
+    // Once chosen it stays chosen.
+    let again = setup(&world, &["--yes", "--agent", "claude", "--json"]);
+    let again = checks(&again);
+    assert!(again["claude witness"].ends_with("tried"), "{again:?}");
+    assert!(
+        again["claude shim"].contains("add `export PATH="),
+        "{again:?}"
+    );
+
+    // As the agent runs a command, and as it runs a hook; with touchmark, and
+    // once that is gone.
+    let run = |path: &str, agent: &str| {
+        let script = "echo \"$0\"; exit 3";
+        let line = format!("{agent}; {} '{script}'; echo $?", shell.display());
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &line])
+            .env("PATH", path)
+            .env("SHELL", "/bin/bash");
+        world.dress(&mut command);
+        command.env("PATH", path);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let with = format!("{}:/usr/bin:/bin", binary().parent().unwrap().display());
+    for path in [with.as_str(), "/usr/bin:/bin"] {
+        assert_eq!(
+            run(path, "export CLAUDE_PID=$$"),
+            "/bin/bash\n3\n",
+            "{path}"
+        );
+        assert_eq!(run(path, "export CLAUDE_PID=1"), "/bin/sh\n3\n", "{path}");
+    }
+    // A shim runs the next program of its name.
+    let shim = world.config().join("touchmark/shims/claude");
+    let behind = world.state().with_file_name("behind");
+    fs::create_dir(&behind).unwrap();
+    write(
+        &behind.join("claude"),
+        "#!/bin/sh\necho \"real $*\"; exit 4\n",
+    );
+    fs::set_permissions(behind.join("claude"), PermissionsExt::from_mode(0o755)).unwrap();
+    for path in [with.as_str(), "/usr/bin:/bin"] {
+        let shims = shim.parent().unwrap().display();
+        let mut command = Command::new("sh");
+        command.args(["-c", "claude -p 'a  b'; echo $?"]);
+        world.dress(&mut command);
+        command.env("PATH", format!("{shims}:{}:{path}", behind.display()));
+        command.current_dir(world.workspace());
+        let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        assert_eq!(said, "real -p a  b\n4\n", "{path}");
+    }
+
+    done(&world, &["--remove", "--yes"]);
+    assert_eq!(places(&world), before);
 }
 
 #[test]

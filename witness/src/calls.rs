@@ -218,7 +218,8 @@ pub(crate) enum Call {
     Unlink(Named, u32),
     Symlink(Named),
     Handle,
-    IoUring,
+    /// The number of entries, and where the parameters are in the caller's memory.
+    IoUring(u64, u64),
     /// Where the address is in the caller's memory, and its length.
     Connect(u64, u64),
     View,
@@ -276,7 +277,7 @@ pub(crate) fn decode(architecture: u32, number: u32, arguments: &[u64; 6]) -> Ca
         // The text of the link comes first, without a directory.
         Kind::Symlink => Call::Symlink(named(1).0),
         Kind::Truncate => Call::Truncate(first),
-        Kind::IoUring => Call::IoUring,
+        Kind::IoUring => Call::IoUring(argument(0), argument(1)),
         Kind::Connect => Call::Connect(argument(1), argument(2)),
         Kind::View => Call::View,
     }

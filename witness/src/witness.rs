@@ -29,6 +29,12 @@ const NO_REPLACE: u32 = 1;
 /// After how many records the reader is told even if more calls wait.
 const BATCH: u32 = 64;
 
+/// `IORING_SETUP_NO_SQARRAY`: where the entries are.
+const NO_ARRAY: u32 = 1 << 16;
+
+/// Programs that use `io_uring` by libuv alone.
+const LIBUV: [&[u8]; 4] = [b"node", b"nodejs", b"nvim", b"cmake"];
+
 /// What one of the two processes needs to make marks.
 #[derive(Debug)]
 pub(crate) struct Witness {
@@ -167,7 +173,6 @@ impl Witness {
                 return Ok(());
             }
             Call::Handle => return Err(Unmarked::Missing(Gap::Handle)),
-            Call::IoUring => return Err(Unmarked::Missing(Gap::IoUring)),
             Call::Unknown => {
                 let is_x32_view = decode(call.architecture, call.number & !X32, &call.arguments);
                 if is_x32_view == Call::View {
@@ -186,6 +191,14 @@ impl Witness {
         }
         self.places.note_moves(self.shared.moves.load(SeqCst));
         let mut caller = self.callers.take(call.thread)?;
+        if let Call::IoUring(entries, parameters) = decoded {
+            let is_harmless = is_for_events(&caller, entries, parameters);
+            self.callers.keep(caller);
+            return match is_harmless {
+                true => Ok(()),
+                false => Err(Unmarked::Missing(Gap::IoUring)),
+            };
+        }
         if let Call::Connect(at, length) = decoded {
             let mut bytes = [0; address::LONGEST];
             let length = usize::try_from(length).map_or(bytes.len(), |it| it.min(bytes.len()));
@@ -321,7 +334,7 @@ impl Witness {
                 }
                 Ok(pair((Operation::LinkedFrom, from), (Operation::Linked, to)))
             }
-            Call::Handle | Call::IoUring | Call::Connect(..) | Call::View | Call::Unknown => {
+            Call::Handle | Call::IoUring(..) | Call::Connect(..) | Call::View | Call::Unknown => {
                 Ok(Vec::new())
             }
         }
@@ -434,6 +447,27 @@ fn has_own_rights(caller: &Caller) -> bool {
     let user = statx(proc, "", AtFlags::EMPTY_PATH, wanted).map(owner).ok();
     let own_user = { statx(CWD, "/proc/self", AtFlags::empty(), wanted) }.map(owner);
     namespace.is_some() && namespace == own && user.is_some() && user == own_user.ok()
+}
+
+/// Returns whether `io_uring_setup` makes the queue by which libuv waits for
+/// descriptors (`uv__iou_init` with 256 entries). Its queue for files is another
+/// one, with other flags.
+fn is_for_events(caller: &Caller, entries: u64, parameters: u64) -> bool {
+    let mut flags = [0; 4];
+    // The third word of the structure.
+    let is_read = parameters
+        .checked_add(8)
+        .is_some_and(|at| matches!(read_bytes(caller, at, &mut flags), Ok(4)));
+    let flags = u32::from_le_bytes(flags) & !NO_ARRAY;
+    is_read && entries == 256 && flags == 0 && runs_libuv(caller)
+}
+
+/// Returns whether a caller runs a program that uses `io_uring` by libuv alone.
+fn runs_libuv(caller: &Caller) -> bool {
+    let program = rustix::fs::readlinkat(&caller.directory, "exe", Vec::new());
+    let program = program.unwrap_or_default();
+    let name = program.as_bytes().rsplit(|byte| *byte == b'/').next();
+    name.is_some_and(|name| LIBUV.contains(&name))
 }
 
 /// Returns whether an open for writing may change what has this name: a FIFO,

@@ -5,7 +5,7 @@
 mod common;
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use common::{Place, gaps, has, is_root, marks, processes, short};
 use touchmark_witness::Operation::{
@@ -21,6 +21,16 @@ fn expect(place: &Place, records: &[Record], expected: &[(Operation, &str, bool)
         .collect();
     assert_eq!(short(records), expected);
     assert_eq!(gaps(records), []);
+}
+
+/// Compiles a C program outside the root; `None` if gcc cannot.
+fn compiled(place: &Place, source: &str, name: &str, options: &[&str]) -> Option<PathBuf> {
+    let file = place.directory.path().join("source.c");
+    let program = place.directory.path().join(name);
+    std::fs::write(&file, source).unwrap();
+    let mut gcc = std::process::Command::new("gcc");
+    gcc.args(options).arg("-o").args([&program, &file]);
+    gcc.output().unwrap().status.success().then_some(program)
 }
 
 fn has_part(text: &[u8], part: &[u8]) -> bool {
@@ -340,24 +350,40 @@ libc.syscall(N['openat'], -100, b'x' * 5000, os.O_RDWR)
 }
 
 #[test]
+fn the_queue_by_which_node_waits_for_descriptors_is_no_gap() {
+    const SOURCE: &str = "
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        static void make(unsigned entries, unsigned flags) {
+            unsigned parameters[30] = {0};
+            parameters[2] = flags;
+            syscall(SYS_io_uring_setup, entries, parameters);
+        }
+        int main(void) { make(256, 0); make(256, 1 << 16); make(256, 2); make(64, 0); }";
+    if !has("gcc") {
+        eprintln!("NOT TESTED: no program can be made");
+        return;
+    }
+    for (name, number) in [("node", 2), ("other", 4)] {
+        let place = Place::new();
+        let program = compiled(&place, SOURCE, name, &[]).unwrap();
+        assert!(place.witness([&program]).status().unwrap().success());
+        assert_eq!(gaps(&place.ended()), vec![Gap::IoUring; number], "{name}");
+    }
+}
+
+#[test]
 fn a_static_program_of_32_bits_is_seen() {
     if !cfg!(target_arch = "x86_64") || !has("gcc") {
         eprintln!("NOT TESTED: no i386 program can be made");
         return;
     }
     let place = Place::new();
-    let source = place.directory.path().join("small.c");
-    let program = place.directory.path().join("small");
-    std::fs::write(&source, I386).unwrap();
-    let built = std::process::Command::new("gcc")
-        .args(["-m32", "-static", "-nostdlib", "-fno-pic", "-no-pie", "-o"])
-        .args([&program, &source])
-        .output()
-        .unwrap();
-    if !built.status.success() {
+    let options = ["-m32", "-static", "-nostdlib", "-fno-pic", "-no-pie"];
+    let Some(program) = compiled(&place, I386, "small", &options) else {
         eprintln!("NOT TESTED: gcc makes no i386 program");
         return;
-    }
+    };
     let output = place.witness([&program]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{output:?}");
     let records = place.ended();

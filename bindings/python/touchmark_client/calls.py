@@ -31,6 +31,14 @@ def activity_list(
     })
 
 
+def agent_witness(*, pid: Optional[int] = None) -> "Call[shapes.AgentWitnessed]":
+    """Makes a witness for an agent: the client runs it below `touchmark-witness`. The
+    windows that its hooks open name the witness as `below` (ATTR-3). Without such a
+    window, nothing that the agent writes is attributed by it.
+    """
+    return Call("agent/witness", {"pid": pid})
+
+
 def audit() -> "Call[shapes.Audited]":
     """Compares everything on record with the disk."""
     return Call("audit", {})
@@ -215,6 +223,13 @@ def command_list(
 ) -> "Call[shapes.CommandRows]":
     """Lists the newest commands."""
     return Call("command/list", {"limit": limit, "session": session})
+
+
+def command_witness(command: str) -> "Call[shapes.Done]":
+    """Adds a witness to an open window whose command has not begun: the client runs the
+    command below `touchmark-witness`, with the ring of the window (ATTR-3).
+    """
+    return Call("command/witness", {"command": command})
 
 
 def contents_forget() -> "Call[shapes.Done]":
@@ -687,14 +702,9 @@ def hook_allow(*, path: Optional[shapes.Path] = None) -> "Call[shapes.HookAllowe
     return Call("hook/allow", {"path": path})
 
 
-def hook_event(
-    agent: str,
-    input: Any,
-    *,
-    below: Optional[str] = None,
-) -> "Call[shapes.HookPrinted]":
+def hook_event(agent: str, input: Any) -> "Call[shapes.HookPrinted]":
     """An event of a hook of any agent."""
-    return Call("hook/event", {"agent": agent, "input": input, "below": below})
+    return Call("hook/event", {"agent": agent, "input": input})
 
 
 def hook_join(
@@ -715,6 +725,15 @@ def hook_join(
         "client": client,
         "tool": tool,
     })
+
+
+def hook_shell(line: str) -> "Call[shapes.HookShellBegun]":
+    """Adds a witness to the window of an agent's command (ATTR-3). The requesting
+    process leads the command's session of the operating system, and its child will
+    run the command below `touchmark-witness`. `notFound` if no hook has announced
+    this command, or if it has a witness.
+    """
+    return Call("hook/shell", {"line": line})
 
 
 def initialize(

@@ -52,6 +52,18 @@ class ClientMethods:
             within=within,
         )
 
+    def agent_witness(
+        self,
+        *,
+        pid: Optional[int] = None,
+        within: Optional[float] = None,
+    ) -> shapes.AgentWitnessed:
+        """Makes a witness for an agent: the client runs it below `touchmark-witness`.
+        The windows that its hooks open name the witness as `below` (ATTR-3). Without
+        such a window, nothing that the agent writes is attributed by it.
+        """
+        return self.call(calls.agent_witness(pid=pid), within=within)
+
     def audit(self, *, within: Optional[float] = None) -> shapes.Audited:
         """Compares everything on record with the disk."""
         return self.call(calls.audit(), within=within)
@@ -119,6 +131,14 @@ class ClientMethods:
         Raises `UnknownSession`.
         """
         return self.call(calls.command_list(limit=limit, session=session), within=within)
+
+    def command_witness(self, command: str, *, within: Optional[float] = None) -> shapes.Done:
+        """Adds a witness to an open window whose command has not begun: the client runs
+        the command below `touchmark-witness`, with the ring of the window (ATTR-3).
+
+        Raises `NotFound`.
+        """
+        return self.call(calls.command_witness(command), within=within)
 
     def contents_forget(self, *, within: Optional[float] = None) -> shapes.Done:
         """Removes every content that is stored for line counts and previews. Facts
@@ -399,11 +419,20 @@ class ClientMethods:
         agent: str,
         input: Any,
         *,
-        below: Optional[str] = None,
         within: Optional[float] = None,
     ) -> shapes.HookPrinted:
         """An event of a hook of any agent."""
-        return self.call(calls.hook_event(agent, input, below=below), within=within)
+        return self.call(calls.hook_event(agent, input), within=within)
+
+    def hook_shell(self, line: str, *, within: Optional[float] = None) -> shapes.HookShellBegun:
+        """Adds a witness to the window of an agent's command (ATTR-3). The requesting
+        process leads the command's session of the operating system, and its child
+        will run the command below `touchmark-witness`. `notFound` if no hook has
+        announced this command, or if it has a witness.
+
+        Raises `NotFound`.
+        """
+        return self.call(calls.hook_shell(line), within=within)
 
     def modified_list(
         self,

@@ -142,6 +142,12 @@ class AgentHeard(_AgentHeardOptional):
     lastSession: "SessionId"
 
 
+class AgentWitnessed(TypedDict):
+    """A witness that was made."""
+
+    witness: str
+
+
 class _AllowedOptional(TypedDict, total=False):
     uri: str
 
@@ -356,13 +362,20 @@ class _CommandEndedOptional(TypedDict, total=False):
     command: "Optional[CommandRow]"
     more: Optional[bool]
     partial: Optional[str]
-    unwitnessed: Optional[str]
 
 
 class CommandEnded(_CommandEndedOptional):
     """The changes that a command made to files that its session tracks (MOD-1)."""
 
     changes: "List[Change]"
+
+
+class CommandGap(TypedDict):
+    """A command of which not all writes were seen."""
+
+    at: int
+    command: str
+    why: str
 
 
 class _CommandRowOptional(TypedDict, total=False):
@@ -373,6 +386,8 @@ class _CommandRowOptional(TypedDict, total=False):
     exit: Optional[int]
     label: Optional[str]
     sessionLabel: Optional[str]
+    unwitnessed: Optional[str]
+    witnessed: bool
 
 
 class CommandRow(_CommandRowOptional):
@@ -817,6 +832,12 @@ class HookPrinted(_HookPrintedOptional):
     stdout: str
 
 
+class HookShellBegun(TypedDict):
+    """The result of `hook/shell`."""
+
+    command: str
+
+
 class Initialized(TypedDict):
     """Identifies the daemon to the client."""
 
@@ -1224,6 +1245,20 @@ class SessionRows(_SessionRowsOptional):
     sessions: "List[SessionRow]"
 
 
+class _SessionWitnessedOptional(TypedDict, total=False):
+    gap: "Optional[CommandGap]"
+    sessionLabel: Optional[str]
+
+
+class SessionWitnessed(_SessionWitnessedOptional):
+    """What witnesses have seen of a session's ended commands."""
+
+    commands: int
+    incomplete: int
+    session: "SessionId"
+    since: int
+
+
 class _SnapshotOptional(TypedDict, total=False):
     hash: "Optional[Hash]"
     path: "ClientPath"
@@ -1256,6 +1291,7 @@ class _StatusReportOptional(TypedDict, total=False):
     idleExitMs: Optional[int]
     off: "Optional[OffReport]"
     telemetry: "Optional[TelemetryStatus]"
+    witnessed: "List[SessionWitnessed]"
 
 
 class StatusReport(_StatusReportOptional):
@@ -1757,6 +1793,7 @@ __all__ = [
     "Activity",
     "ActivityKind",
     "AgentHeard",
+    "AgentWitnessed",
     "Allowed",
     "At",
     "Audited",
@@ -1780,6 +1817,7 @@ __all__ = [
     "CommandBegun",
     "CommandEnded",
     "CommandEvent",
+    "CommandGap",
     "CommandRow",
     "CommandRows",
     "CommandScope",
@@ -1828,6 +1866,7 @@ __all__ = [
     "HookAllowed",
     "HookJoined",
     "HookPrinted",
+    "HookShellBegun",
     "Initialized",
     "KeptContents",
     "LeftCause",
@@ -1884,6 +1923,7 @@ __all__ = [
     "SessionPhase",
     "SessionRow",
     "SessionRows",
+    "SessionWitnessed",
     "Snapshot",
     "SnapshotChanges",
     "SnapshotCompared",

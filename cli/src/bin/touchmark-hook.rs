@@ -5,12 +5,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let served = match (arguments.next(), arguments.next()) {
-        (Some(agent), None) => touchmark_hook::serve(&agent, touchmark_hook::Options::default()),
-        _ => None,
-    };
-    served.unwrap_or_else(|| {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    touchmark_hook::called(&arguments).unwrap_or_else(|| {
         eprintln!("touchmark-hook: name one agent; `touchmark hook --help` lists them");
         // Agents take 2 for a refusal.
         ExitCode::FAILURE

@@ -21,7 +21,7 @@ use crate::output::Outcome;
 use crate::project;
 use crate::service::Service;
 use crate::settings;
-use crate::text::{count, path};
+use crate::text::{MAX_NAME, count, escaped, path};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -112,6 +112,7 @@ fn daemon(workspace: &Workspace, asked: Result<(StatusReport, Savings), Error>) 
                 )
             }));
             found.extend(unanswered(&stats));
+            found.extend(unseen(&status));
             found
         }
         Err(Error::NoDaemon { .. }) if let Some(pid) = workspace.holder() => vec![Finding::wrong(
@@ -157,6 +158,24 @@ fn unanswered(stats: &Savings) -> Option<Finding> {
              (in milliseconds) in the agent's environment",
         )
     })
+}
+
+/// Returns a finding about commands of which a witness has not seen all writes;
+/// `None` if there were none.
+fn unseen(status: &StatusReport) -> Option<Finding> {
+    let newest = status.witnessed.iter().filter_map(|one| one.gap.as_ref());
+    let newest = newest.max_by_key(|gap| gap.at)?;
+    let commands = status.witnessed.iter().map(|one| one.incomplete).sum();
+    Some(Finding::note(
+        "witness",
+        format!(
+            "not all writes of {} were seen, the last of {}: {}",
+            count(commands, "command"),
+            escaped(&newest.command, 20),
+            escaped(&newest.why, MAX_NAME)
+        ),
+        "what changed meanwhile may be theirs; docs/witness.md has the reasons",
+    ))
 }
 
 /// Returns a finding about another user's mark that would have made another

@@ -37,11 +37,7 @@ pub(crate) fn at_once(mut arguments: impl Iterator<Item = OsString>) -> Option<E
     if arguments.next()? != "hook" {
         return None;
     }
-    let agent = arguments.next()?;
-    match arguments.next() {
-        None => touchmark_hook::serve(agent.to_str()?, touchmark_hook::Options::default()),
-        Some(_) => None,
-    }
+    touchmark_hook::called(&arguments.collect::<Vec<_>>())
 }
 
 pub(crate) fn run(options: &Options, global: Global) -> Outcome {

@@ -22,7 +22,7 @@ pub(crate) fn run(context: &Context, options: &Options, direction: Direction) ->
     let workspace = context.workspace()?;
     let places = Places::of(&context.environment, &workspace.root)?;
     let scope = options.write.scope();
-    for plan in places.plans(options.agent, scope, direction, Which::Hooks)? {
+    for plan in places.plans(options.agent, scope, direction, Which::HOOKS)? {
         carry_out(context, options, direction, &plan?)?;
     }
     Ok(())

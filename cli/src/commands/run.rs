@@ -160,7 +160,11 @@ fn close(context: &Context, (client, command): (Client, String), exit: Option<u8
     });
     match ended {
         Ok(ended) => {
-            if let Some(why) = &ended.unwitnessed {
+            if let Some(why) = ended
+                .command
+                .as_ref()
+                .and_then(|it| it.unwitnessed.as_ref())
+            {
                 context.note(&format!("not all writes were seen: {why}"));
             }
             tell(context, &client, ended);

@@ -4,8 +4,10 @@
 mod prove;
 mod show;
 
+use std::io::IsTerminal as _;
+
 use clap::{Args, ValueEnum as _};
-use touchmark_client::Workspace;
+use touchmark_client::{Workspace, witness_program};
 
 use crate::confirm;
 use crate::context::Context;
@@ -32,7 +34,20 @@ pub(crate) struct Options {
     /// Do not change the settings of MCP servers
     #[arg(long)]
     no_mcp: bool,
+    /// Also let the kernel tell which files an agent's shell commands write, so that what you save meanwhile is yours (Claude Code, on Linux) [default: ask]
+    #[arg(long, conflicts_with = "project")]
+    witness: bool,
+    /// Do the same for other agents: write programs of their names for the beginning of your PATH, which start them so (Linux)
+    #[arg(long, conflicts_with = "project")]
+    shims: bool,
 }
+
+/// What a witness is, before the question.
+const WITNESS: &str =
+    "The kernel can tell which files an agent's shell commands write: what you save
+meanwhile is then yours, and `touchmark undo` need not ask. Opening a file for
+writing takes about 17 us more; sudo and ping gain no rights in such commands.
+docs/witness.md has the rest; `touchmark setup --remove` turns it off.";
 
 /// What is done, and for which settings.
 struct Setup<'a> {
@@ -53,20 +68,27 @@ struct AgentPlans {
 
 pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let workspace = context.workspace()?;
-    let setup = Setup {
+    let places = Places::of(&context.environment, &workspace.root)?;
+    let mut setup = Setup {
         context,
         workspace: &workspace,
-        places: Places::of(&context.environment, &workspace.root)?,
+        places,
         scope: options.write.scope(),
         action: match options.remove {
             true => Direction::Uninstall,
             false => Direction::Install,
         },
-        which: match options.no_mcp {
-            true => Which::Hooks,
-            false => Which::All,
+        which: Which {
+            servers: !options.no_mcp,
+            witness: options.witness || options.remove,
+            shims: options.shims || options.remove,
         },
     };
+    if setup.action == Direction::Install && setup.scope == Scope::User {
+        // What the user has chosen before stays.
+        setup.which.shims |= setup.has(Kind::Shim)?;
+        setup.which.witness |= setup.has(Kind::Witness)? || setup.wants_witness(options)?;
+    }
     let rows = setup.rows(&options.agent)?;
     if rows.is_empty() {
         return Err(Failure::No(
@@ -131,6 +153,38 @@ impl Setup<'_> {
             });
         }
         Ok(rows)
+    }
+
+    /// Returns whether some agent has what is of this kind.
+    fn has(&self, kind: Kind) -> Outcome<bool> {
+        for agent in Agent::value_variants() {
+            let installed = self.places.installed(*agent, self.scope)?;
+            if installed.iter().any(|one| one.kind == kind) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Asks whether to let agents' commands be witnessed. `false` if no question
+    /// can be asked, or if no agent is concerned.
+    fn wants_witness(&self, options: &Options) -> Outcome<bool> {
+        let present = self.places.present().into_iter().map(|found| found.agent);
+        let titles: Vec<&str> = present
+            .filter(|agent| options.agent.is_empty() || options.agent.contains(agent))
+            .filter(|agent| agent.settings().shell.is_some())
+            .map(|agent| agent.settings().title)
+            .collect();
+        let asks = !options.write.yes
+            && !options.write.dry_run
+            && !options.witness
+            && std::io::stdin().is_terminal();
+        if titles.is_empty() || witness_program().is_none() || !asks {
+            return Ok(false);
+        }
+        self.context.say(WITNESS)?;
+        let question = format!("Witness the commands of {}?", titles.join(" and "));
+        confirm::agreed(&question, confirm::WRITE)
     }
 
     fn plans(&self, agent: Agent) -> Outcome<Vec<Outcome<Plan>>> {
@@ -201,9 +255,7 @@ impl Setup<'_> {
             Err(failure) => return vec![wrong(row.agent.name(), &failure)],
         };
         let is_in = !all.is_empty();
-        let meant = all
-            .into_iter()
-            .filter(|one| self.which == Which::All || one.kind != Kind::Server);
+        let meant = all.into_iter().filter(|one| self.which.is(one.kind));
         let mut findings: Vec<Finding> = meant
             .map(|one| {
                 let check = format!("{} {}", row.agent.name(), one.kind.name());

@@ -4,14 +4,18 @@ use std::path::Path;
 
 use anstyle::Style;
 use touchmark_client::proto::SessionId;
-use touchmark_client::proto::daemon::{KeptContents, Status, StatusReport, TelemetryStatus};
+use touchmark_client::proto::daemon::{
+    KeptContents, SessionWitnessed, Status, StatusReport, TelemetryStatus,
+};
 
 use crate::context::{self, Context};
 use crate::off;
 use crate::output::{self, Outcome};
 use crate::style::{self, paint};
 use crate::table::{Table, View};
-use crate::text::{MAX_NAME, bytes, count, cut, directory, duration, escaped, list, path, plural};
+use crate::text::{
+    MAX_NAME, bytes, called, count, cut, directory, duration, escaped, list, path, plural,
+};
 
 /// The maximum number of characters shown of what is wrong in the
 /// configuration.
@@ -116,6 +120,9 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
     for (name, value) in status.off.as_ref().map(off::rows).unwrap_or_default() {
         fact(name, style::WARN, value);
     }
+    for one in &status.witnessed {
+        fact("witness", Style::new(), witnessed(one, view));
+    }
     let degraded = degraded(status);
     if degraded.is_empty() {
         fact("coverage", style::GOOD, "full".into());
@@ -141,6 +148,23 @@ pub(crate) fn screen(status: &StatusReport, view: &View) -> Vec<String> {
     let mut lines = vec![paint(style::BOLD, &workspace)];
     lines.extend(Table::new(&[]).with_remarks().lines(facts, view.columns));
     lines
+}
+
+/// Returns what a witness has seen of a session's commands.
+fn witnessed(one: &SessionWitnessed, view: &View) -> String {
+    let name = called(&one.session, one.session_label.as_deref());
+    let commands = count(one.commands, "command");
+    let since = view.ago(one.since);
+    match &one.gap {
+        None => format!("{name}: all writes of {commands} seen, the first {since}"),
+        Some(gap) => format!(
+            "{name}: not all writes of {} of {commands} seen, the last of {} {}: {}",
+            one.incomplete,
+            escaped(&gap.command, 20),
+            view.ago(gap.at),
+            escaped(&gap.why, MAX_NAME)
+        ),
+    }
 }
 
 /// Returns how much of files' contents is stored, and how far back.

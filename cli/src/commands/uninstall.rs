@@ -120,7 +120,7 @@ fn items<'e>(
             .map(|workspace| (Scope::Project, workspace.as_path()));
         for (scope, workspace) in user.into_iter().chain(projects) {
             let places = Places::of(environment, workspace)?;
-            for plan in places.plans(agent, scope, Direction::Uninstall, Which::All)? {
+            for plan in places.plans(agent, scope, Direction::Uninstall, Which::ALL)? {
                 match plan {
                     Ok(plan) if plan.changes() && seen.insert(plan.path.clone()) => {
                         items.push(Item::Settings {
@@ -204,7 +204,7 @@ impl Item<'_> {
                 // The file is read again, since the user may have taken long to
                 // answer, and two agents may read one file.
                 let places = Places::of(environment, workspace)?;
-                let fresh = places.plans(*agent, *scope, Direction::Uninstall, Which::All)?;
+                let fresh = places.plans(*agent, *scope, Direction::Uninstall, Which::ALL)?;
                 let mut fresh = fresh.into_iter().flatten();
                 match fresh.find(|fresh| fresh.path == plan.path) {
                     Some(fresh) => fresh.carry_out(),

@@ -237,12 +237,10 @@ impl Fold {
             Happening::Command { command } => {
                 let what = ran(command).unwrap_or_else(|| "a command".into());
                 let changes = text::count(command.versions, "change");
-                entry(
-                    by(&command.session, &command.session_label),
-                    Verb::Ran,
-                    None,
-                    vec![Note::Text(format!("{what}: {changes}"))],
-                )
+                let mut notes = vec![Note::Text(format!("{what}: {changes}"))];
+                notes.extend(unseen(command));
+                let who = by(&command.session, &command.session_label);
+                entry(who, Verb::Ran, None, notes)
             }
             Happening::Overflow {} => entry(
                 Who::Touchmark,
@@ -298,8 +296,17 @@ fn ran(command: &CommandRow) -> Option<String> {
     Some(format!("`{}`", text::escaped(label, 60)))
 }
 
+/// Returns the remark that a witness has not seen all writes of a command.
+fn unseen(command: &CommandRow) -> Option<Note> {
+    let why = command.unwitnessed.as_deref()?;
+    let why = text::escaped(why, 200);
+    Some(Note::Text(format!("not all writes seen: {why}")))
+}
+
 /// Adds what is known of its command to an entry.
 fn name(entry: &mut Entry, command: &CommandRow) {
+    let unseen = unseen(command).filter(|note| !entry.notes.contains(note));
+    entry.notes.extend(unseen);
     match &mut entry.burst {
         Some(burst) => {
             burst.label = ran(command);

@@ -25,7 +25,7 @@ fn session(name: &str) -> SessionId {
 /// `version PATH KIND AUTHOR [+A -R] [WORD...]`, `stale SESSION PATH [gone]`,
 /// `read SESSION PATH VERDICT [A-B]`, `edit SESSION PHASE PATH...`,
 /// `session NAME PHASE`, `kept PATH`, `degraded PATH`, `overflow`,
-/// `ran COMMAND SESSION VERSIONS BRANCH BRANCH`.
+/// `ran COMMAND SESSION VERSIONS BRANCH BRANCH [WHY-NOT-ALL-WRITES-SEEN]`.
 fn event(n: u64, line: &str) -> Event {
     let mut words = line.split(' ').map(|word| word.replace("\\n", "\n"));
     let kind = words.next().unwrap();
@@ -97,6 +97,8 @@ fn event(n: u64, line: &str) -> Event {
                 branch_before: Some(word(3).into()),
                 branch_after: Some(word(4).into()),
                 versions: word(2).parse().unwrap(),
+                witnessed: false,
+                unwitnessed: words.get(5).map(|why| why.replace('-', " ")),
             },
         },
         other => panic!("{other}"),
@@ -484,7 +486,7 @@ fn what_one_command_did_is_one_line_that_names_the_branches() {
          version e modified x command=c4
          ran c4 x 1 topic topic
          ran c3 x 1 topic topic
-         ran c5 x 7 topic topic",
+         ran c5 x 7 topic topic io_uring-was-used",
     );
     assert_eq!(
         told,
@@ -492,7 +494,7 @@ fn what_one_command_did_is_one_line_that_names_the_branches() {
 00:00:01  x               ran        `git checkout`: 3 files (main to topic)
 00:00:06  x               edited     d                                            by a command
 00:00:07  x               edited     e                                            by `git checkout`
-00:00:10  x               ran        `git checkout`: 7 changes
+00:00:10  x               ran        `git checkout`: 7 changes, not all writes seen: io_uring was used
 "
     );
 }

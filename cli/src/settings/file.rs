@@ -96,8 +96,10 @@ impl SettingsFile {
     fn make(&self, after: &[u8]) -> Outcome {
         fs::create_dir_all(self.directory()).map_err(|error| self.failed(error))?;
         let file = self.beside(after)?;
-        // With the permissions that any program would give it.
-        let set = file.as_file().set_permissions(usual_permissions());
+        // With the permissions that any program would give it. A script is run.
+        let is_script = after.starts_with(b"#!");
+        let permissions = usual_permissions(if is_script { 0o777 } else { 0o666 });
+        let set = file.as_file().set_permissions(permissions);
         set.map_err(|error| self.failed(error))?;
         match file.persist_noclobber(&self.real) {
             Ok(_) => Ok(()),

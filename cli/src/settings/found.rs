@@ -8,7 +8,7 @@ use touchmark_client::Environment;
 
 use super::agent::Agent;
 use super::file::{self, SettingsFile};
-use super::part::{Kind, files};
+use super::part::{Kind, Part, files};
 use super::places::{Places, Scope};
 use super::record::Records;
 use super::server::Presence;
@@ -47,11 +47,20 @@ impl Places<'_> {
     pub(crate) fn present(&self) -> Vec<Present> {
         let all = Agent::value_variants().iter().map(|&agent| Present {
             agent,
-            program: program(agent),
+            program: self.program(agent),
             directory: Some(self.configuration(agent)).filter(|directory| directory.is_dir()),
         });
         all.filter(|found| found.program.is_some() || found.directory.is_some())
             .collect()
+    }
+
+    /// Returns the path of an agent's program; `None` if it is not found.
+    fn program(&self, agent: Agent) -> Option<PathBuf> {
+        let mut names = agent.settings().programs.iter();
+        names.find_map(|name| {
+            let shim = self.shim(name);
+            in_path(name, |file| is_program(file) && file != shim)
+        })
     }
 
     /// Returns what touchmark has added to an agent's settings. Files that
@@ -70,7 +79,11 @@ impl Places<'_> {
                 continue;
             };
             let made = records.read(&path).map(|record| record.made);
-            for part in &parts {
+            // The setting stands for the file that it names.
+            let parts = parts
+                .iter()
+                .filter(|part| !matches!(part, Part::Script(Kind::Witness, _)));
+            for part in parts {
                 let found = part.found(text, made.as_ref());
                 let found = found.unwrap_or(Presence::Nothing);
                 if !matches!(found, Presence::Ours | Presence::Older) {
@@ -112,9 +125,4 @@ impl Places<'_> {
         }
         Ok(found)
     }
-}
-
-fn program(agent: Agent) -> Option<PathBuf> {
-    let mut names = agent.settings().programs.iter();
-    names.find_map(|name| in_path(name, is_program))
 }

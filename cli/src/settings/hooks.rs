@@ -234,12 +234,18 @@ impl Hooks {
 }
 
 impl Agent {
-    fn hook(self, format: Handler, event: &Event, program: &str) -> Json {
+    /// Returns the call of a program for this agent, for a shell: the program for
+    /// hooks, or this one.
+    pub(super) fn call(self, program: &str) -> String {
         let word = match Path::new(program).ends_with(HOOK_BINARY) {
             true => "",
             false => " hook",
         };
-        let line = format!("{}{word} {}", shell_word(program), self.name());
+        format!("{}{word} {}", shell_word(program), self.name())
+    }
+
+    fn hook(self, format: Handler, event: &Event, program: &str) -> Json {
+        let line = self.call(program);
         let timeout = Json::Number(event.timeout.unwrap_or(self.settings().timeout));
         let matcher = event.matcher.map(|tools| ("matcher", tools.into()));
         let typed = ("type", "command".into());
@@ -273,7 +279,7 @@ impl Agent {
 }
 
 /// Returns a text as one word of a shell's command line.
-fn shell_word(word: &str) -> String {
+pub(super) fn shell_word(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@:,=".contains(&byte);
     if word.bytes().all(plain) {
         return word.to_owned();

@@ -9,8 +9,10 @@ use super::agent::Agent;
 use super::document::Unreadable;
 use super::hooks::Hooks;
 use super::made::Made;
+use super::member::Member;
 use super::places::{Places, Scope};
 use super::server::{Presence, Server, words};
+use super::witness;
 use crate::daemon::agent::Addition;
 use crate::output::{Failure, Outcome};
 use crate::system::files::{in_path, is_program};
@@ -24,15 +26,47 @@ pub(super) enum Part {
     Server(Server),
     /// The file itself, with this text. Its first line identifies it.
     File(&'static str),
+    /// A script, with this text. Its second line identifies it.
+    Script(Kind, String),
+    /// The setting that names this file.
+    Setting(Member),
 }
 
-/// Which parts to change.
+/// Which parts to change, besides hooks or the plug-in that replaces them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// Hooks, or the plug-in that replaces them.
-    Hooks,
-    /// Hooks and the MCP server.
-    All,
+pub(crate) struct Which {
+    /// MCP servers.
+    pub(crate) servers: bool,
+    /// What lets the agent's commands be witnessed.
+    pub(crate) witness: bool,
+    /// What lets the agent be witnessed, on the PATH.
+    pub(crate) shims: bool,
+}
+
+impl Which {
+    /// Hooks alone.
+    pub(crate) const HOOKS: Self = Self {
+        servers: false,
+        witness: false,
+        shims: false,
+    };
+
+    /// Everything.
+    pub(crate) const ALL: Self = Self {
+        servers: true,
+        witness: true,
+        shims: true,
+    };
+
+    /// Returns whether a part of this kind is to be changed.
+    pub(crate) fn is(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Hooks | Kind::Plugin => true,
+            Kind::Server => self.servers,
+            Kind::Witness => self.witness,
+            Kind::Shim => self.shims,
+        }
+    }
 }
 
 /// The kind of a part.
@@ -44,6 +78,10 @@ pub(crate) enum Kind {
     Plugin,
     /// An MCP server.
     Server,
+    /// What lets the agent's commands be witnessed.
+    Witness,
+    /// What lets the agent be witnessed, on the PATH.
+    Shim,
 }
 
 impl Kind {
@@ -52,6 +90,8 @@ impl Kind {
             Self::Hooks => "hooks",
             Self::Plugin => "plug-in",
             Self::Server => "MCP server",
+            Self::Witness => "witness",
+            Self::Shim => "shim",
         }
     }
 }
@@ -65,8 +105,25 @@ pub(super) fn files(
     scope: Scope,
     places: &Places<'_>,
 ) -> Outcome<Vec<(PathBuf, Vec<Part>)>> {
-    let own = Part::of(agent, &hook_program()?);
+    let program = hook_program()?;
+    let own = Part::of(agent, &program);
     let mut files = vec![(places.settings(agent, scope), vec![own])];
+    // A project is on several machines. Its settings name no file of this one.
+    if let (Some(prefix), Scope::User) = (&agent.settings().shell, scope) {
+        let path = places.shell(agent);
+        if let Some(setting) = witness::setting(prefix, &path) {
+            files[0].1.push(Part::Setting(setting));
+            let script = witness::script(agent, prefix, &program);
+            // The file comes before the setting that names it.
+            files.insert(0, (path, vec![Part::Script(Kind::Witness, script)]));
+        }
+    }
+    if scope == Scope::User {
+        for name in agent.0.terminal_programs() {
+            let shim = witness::shim(agent, name, &program);
+            files.push((places.shim(name), vec![Part::Script(Kind::Shim, shim)]));
+        }
+    }
     if let Some(servers) = &agent.settings().servers {
         let path = places.file(scope, &servers.user, servers.project);
         let server = Server::of(servers.entry, path, &own_name()?);
@@ -92,7 +149,7 @@ impl Part {
 
     /// Returns whether a change of `which` parts is about this one.
     pub(super) fn is(&self, which: Which) -> bool {
-        which == Which::All || !matches!(self, Self::Server(_))
+        which.is(self.kind())
     }
 
     /// Returns its kind.
@@ -101,6 +158,17 @@ impl Part {
             Self::Hooks(_) => Kind::Hooks,
             Self::Server(_) => Kind::Server,
             Self::File(_) => Kind::Plugin,
+            Self::Script(kind, _) => *kind,
+            Self::Setting(_) => Kind::Witness,
+        }
+    }
+
+    /// Returns the whole text of the file, if the part is the file itself.
+    pub(super) fn whole(&self) -> Option<&str> {
+        match self {
+            Self::File(text) => Some(text),
+            Self::Script(_, text) => Some(text),
+            Self::Hooks(_) | Self::Server(_) | Self::Setting(_) => None,
         }
     }
 
@@ -113,10 +181,11 @@ impl Part {
                 false => Presence::Nothing,
             }),
             Self::Server(server) => server.found(text, made),
-            Self::File(own) => Ok(match text {
-                "" => Presence::Nothing,
-                text if text == *own => Presence::Ours,
-                text if first_line(text) == first_line(own) => Presence::Older,
+            Self::Setting(setting) => witness::found(setting, text, made),
+            Self::File(_) | Self::Script(..) => Ok(match (text, self.whole()) {
+                ("", _) => Presence::Nothing,
+                (text, Some(own)) if text == own => Presence::Ours,
+                (text, Some(own)) if is_its_file(text, own) => Presence::Older,
                 _ => Presence::Theirs,
             }),
         }
@@ -127,7 +196,9 @@ impl Part {
         match self {
             Self::Hooks(hooks) => hooks.put(text, made),
             Self::Server(server) => server.put(text, made),
+            Self::Setting(setting) => setting.put(text, made),
             Self::File(own) => Ok((*own).to_owned()),
+            Self::Script(_, own) => Ok(own.clone()),
         }
     }
 
@@ -136,7 +207,11 @@ impl Part {
         match self {
             Self::Hooks(hooks) => hooks.take(text, made),
             Self::Server(server) => server.take(text, made),
-            Self::File(_) => Ok(String::new()),
+            Self::Setting(setting) => match (witness::found(setting, text, made)?, made) {
+                (Presence::Ours | Presence::Older, Some(made)) => setting.take(text, made),
+                _ => Ok(text.to_owned()),
+            },
+            Self::File(_) | Self::Script(..) => Ok(String::new()),
         }
     }
 
@@ -152,13 +227,23 @@ impl Part {
                 Some((event.clone(), handler_words(handler)?))
             }
             Self::Server(server) => Some((String::new(), words(&server.entry(text).ok()??)?)),
-            Self::File(_) => None,
+            Self::Setting(setting) => {
+                let script = setting.found(text).ok()??.as_str()?.to_owned();
+                Some((String::new(), vec![script]))
+            }
+            Self::File(_) | Self::Script(..) => None,
         }
     }
 }
 
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
+/// Returns whether a text is another version of a file of touchmark's: its first
+/// line is the same, or the line after the one that names the interpreter.
+pub(super) fn is_its_file(text: &str, own: &str) -> bool {
+    let mut lines = own.lines().zip(text.lines());
+    let is_first = |(own, found): &(&str, &str)| own != found || !own.starts_with("#!");
+    lines
+        .find(is_first)
+        .is_some_and(|(own, found)| own == found)
 }
 
 /// Returns the words of a handler's command. A command with separate arguments

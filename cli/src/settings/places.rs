@@ -48,7 +48,7 @@ impl WriteOptions {
 /// The directories of the user and of a workspace, below which settings are.
 #[derive(Debug)]
 pub(crate) struct Places<'a> {
-    home: PathBuf,
+    pub(super) home: PathBuf,
     pub(super) environment: &'a Environment,
     pub(super) workspace: &'a Path,
 }
@@ -71,6 +71,18 @@ impl<'a> Places<'a> {
     pub(super) fn settings(&self, agent: Agent, scope: Scope) -> PathBuf {
         let settings = agent.settings();
         self.file(scope, &settings.user, settings.project)
+    }
+
+    /// Returns the file through which an agent starts its shell commands.
+    pub(super) fn shell(&self, agent: Agent) -> PathBuf {
+        let name = format!("touchmark/{}-shell", agent.name());
+        self.environment.base.config.join(name)
+    }
+
+    /// Returns the file that stands for an agent's program on the PATH.
+    pub(super) fn shim(&self, program: &str) -> PathBuf {
+        let shims = self.environment.base.config.join("touchmark/shims");
+        shims.join(program)
     }
 
     /// Returns a file in its place: the user's, or `project` below the

@@ -6,10 +6,11 @@ use super::agent::{Agent, NAME};
 use super::difference::difference;
 use super::document::Unreadable;
 use super::file::{self, SettingsFile};
-use super::part::{Kind, Part, Which, files};
+use super::part::{self, Kind, Part, Which, files};
 use super::places::{Places, Scope};
 use super::record::{Record, Records};
 use super::server::Presence;
+use crate::daemon::off;
 use crate::output::{Failure, Outcome};
 
 /// The change of the settings.
@@ -61,12 +62,23 @@ impl Places<'_> {
         action: Direction,
         which: Which,
     ) -> Outcome<Vec<Outcome<Plan>>> {
-        let files = files(agent, scope, self)?.into_iter();
-        let meant = files.filter(|(_, parts)| parts.iter().any(|part| part.is(which)));
+        let mut files = files(agent, scope, self)?;
+        if action == Direction::Uninstall {
+            // First the setting that names a file, then the file.
+            files.sort_by_key(|(_, parts)| matches!(parts[..], [Part::Script(..)]));
+        }
+        let meant = files
+            .into_iter()
+            .filter(|(_, parts)| parts.iter().any(|part| part.is(which)));
         let project = (scope == Scope::Project).then_some(self.workspace);
         let plans = meant.map(|(path, parts)| {
             let target = SettingsFile::of(&path, project)?;
             let before = target.read()?;
+            if let ([Part::Script(Kind::Witness, _)], Direction::Uninstall, Some(_)) =
+                (&parts[..], action, &before)
+            {
+                self.is_unused(agent, &path)?;
+            }
             let records = Records::of(self.environment);
             let earlier = records.read(&path);
             let bytes = before.as_deref();
@@ -91,6 +103,24 @@ impl Places<'_> {
     }
 }
 
+impl Places<'_> {
+    /// Checks that no running agent starts its commands through a file: an agent
+    /// reads its settings when it starts.
+    ///
+    /// # Errors
+    /// One may do so.
+    fn is_unused(&self, agent: Agent, path: &Path) -> Outcome {
+        let programs = agent.settings().programs;
+        match off::processes::running(programs, &self.home) {
+            None => Ok(()),
+            Some(who) => Err(Failure::No(format!(
+                "{} is left: {who} runs its commands through it. Run `touchmark setup --remove` once it has ended",
+                crate::text::directory(path)
+            ))),
+        }
+    }
+}
+
 /// The new content of a file, and what to record of it.
 #[derive(Debug)]
 pub(super) struct FileChange {
@@ -112,7 +142,9 @@ pub(super) fn changed(
     before: Option<&[u8]>,
     earlier: Option<Record>,
 ) -> Outcome<FileChange> {
-    if let [Part::File(text)] = parts {
+    if let [part] = parts
+        && let Some(text) = part.whole()
+    {
         let (after, record) = of_file(text, path, action, before, earlier)?;
         return Ok(FileChange {
             after,
@@ -250,8 +282,8 @@ fn of_file(
     before: Option<&[u8]>,
     earlier: Option<Record>,
 ) -> Outcome<(Option<Vec<u8>>, Option<Record>)> {
-    let first = |text: &[u8]| text.split(|&byte| byte == b'\n').next().map(<[u8]>::to_vec);
-    if before.is_some_and(|before| first(before) != first(text.as_bytes())) {
+    let is_its_file = |before| part::is_its_file(&String::from_utf8_lossy(before), text);
+    if before.is_some_and(|before| !is_its_file(before)) {
         return Err(Failure::No(format!(
             "{} is not touchmark's: its first line is another; the file is left as it is",
             crate::text::directory(path)

@@ -8,10 +8,11 @@ use touchmark_client::start::BINARY;
 
 use super::agent::NAME;
 use super::codex::table;
-use super::document::{self, Step, Style, Unreadable, find};
+use super::document::Unreadable;
 use super::hooks::{is_called, value};
 use super::json::Json;
-use super::made::{self, Made, member, without};
+use super::made::Made;
+use super::member::Member;
 use crate::daemon::agent::{EntryFormat, WORKSPACE};
 
 /// The file of an agent's servers, and touchmark's entry in it.
@@ -24,8 +25,8 @@ pub(super) struct Server {
 /// The format of the entry.
 #[derive(Clone, Debug)]
 pub(super) enum ServerEntry {
-    /// JSON, in the member with this name.
-    Json(&'static str, Json),
+    /// JSON.
+    Json(Member),
     /// A table as in Codex's configuration: the program, and the variables that
     /// are passed on to it.
     Table(String, &'static [&'static str]),
@@ -59,13 +60,13 @@ impl Server {
         match entry {
             EntryFormat::Json(kind) => Self {
                 path,
-                entry: ServerEntry::Json("mcpServers", command(program, kind, &["mcp"])),
+                entry: ServerEntry::json("mcpServers", command(program, kind, &["mcp"])),
             },
             EntryFormat::Placed => {
                 let words = ["--workspace", WORKSPACE, "mcp"];
                 Self {
                     path,
-                    entry: ServerEntry::Json("mcpServers", command(program, None, &words)),
+                    entry: ServerEntry::json("mcpServers", command(program, None, &words)),
                 }
             }
             EntryFormat::List => {
@@ -75,7 +76,7 @@ impl Server {
                 let commented = path.with_extension("jsonc");
                 Self {
                     path: if commented.exists() { commented } else { path },
-                    entry: ServerEntry::Json("mcp", Json::Object(entry)),
+                    entry: ServerEntry::json("mcp", Json::Object(entry)),
                 }
             }
             EntryFormat::Table(variables) => Self {
@@ -112,15 +113,10 @@ impl Server {
 
     /// Returns the current entry; `None` if there is none.
     pub(super) fn entry(&self, text: &str) -> Result<Option<Value>, Unreadable> {
-        let ServerEntry::Json(within, _) = &self.entry else {
-            return table::entry(text);
-        };
-        let Some(servers) = find(text, &[Step::Object(within)])? else {
-            return Ok(None);
-        };
-        let position = servers.position(NAME);
-        let entry = position.and_then(|index| servers.values(text).nth(index));
-        Ok(entry.map(value))
+        match &self.entry {
+            ServerEntry::Json(member) => member.found(text),
+            ServerEntry::Table(..) => table::entry(text),
+        }
     }
 
     /// Adds the entry, if there is none.
@@ -129,21 +125,7 @@ impl Server {
     /// The text cannot be edited.
     pub(super) fn put(&self, text: &str, made: &mut Made) -> Result<String, Unreadable> {
         match &self.entry {
-            ServerEntry::Json(within, entry) => {
-                let text = made::begun(text, made)?;
-                let style = Style::of(&text);
-                let text = member(&text, &[], within, within, "{}", &style, made)?;
-                let servers = [Step::Object(within)];
-                member(
-                    &text,
-                    &servers,
-                    NAME,
-                    &self.place(),
-                    &entry.to_string(),
-                    &style,
-                    made,
-                )
-            }
+            ServerEntry::Json(member) => member.put(text, made),
             ServerEntry::Table(program, variables) => {
                 made.members.insert(self.place());
                 table::put(text, program, variables, made)
@@ -161,21 +143,10 @@ impl Server {
             (Presence::Ours | Presence::Older, Some(made)) => made,
             _ => return Ok(text.to_owned()),
         };
-        let ServerEntry::Json(within, _) = &self.entry else {
-            return table::take(text, made);
-        };
-        let mut text = text.to_owned();
-        let steps = [Step::Object(within)];
-        if let Some(servers) = find(&text, &steps)?
-            && let Some(index) = servers.position(NAME)
-        {
-            text = document::remove(&text, &servers, index, made.inside(within));
+        match &self.entry {
+            ServerEntry::Json(member) => member.take(text, made),
+            ServerEntry::Table(..) => table::take(text, made),
         }
-        let empty = find(&text, &steps)?.is_some_and(|servers| servers.is_empty());
-        if empty && made.members.contains(*within) {
-            text = without(&text, within, made.inside(""))?;
-        }
-        made::ended(text, Some(made))
     }
 
     #[cfg(test)]
@@ -185,24 +156,32 @@ impl Server {
 
     #[cfg(test)]
     pub(super) fn within(&self) -> &'static str {
-        match self.entry {
-            ServerEntry::Json(within, _) => within,
+        match &self.entry {
+            ServerEntry::Json(member) => member.within,
             ServerEntry::Table(..) => "",
         }
     }
 
     fn place(&self) -> String {
         match &self.entry {
-            ServerEntry::Json(within, _) => format!("{within}/{NAME}"),
+            ServerEntry::Json(member) => member.place(),
             ServerEntry::Table(..) => table::PLACE.to_owned(),
         }
     }
 }
 
 impl ServerEntry {
+    fn json(within: &'static str, value: Json) -> Self {
+        Self::Json(Member {
+            within,
+            name: NAME,
+            value,
+        })
+    }
+
     fn says(&self) -> serde_json::Map<String, Value> {
         let says = match self {
-            Self::Json(_, entry) => value(&entry.to_string()),
+            Self::Json(member) => value(&member.value.to_string()),
             Self::Table(program, variables) => {
                 let mut says = value(&command(program, None, &["mcp"]).to_string());
                 if !variables.is_empty() {

@@ -78,9 +78,9 @@ pub(crate) fn keep_owner(file: &Path, before: &Metadata) -> io::Result<()> {
     owner
 }
 
-/// Returns the permissions that programs usually give a new file.
-pub(crate) fn usual_permissions() -> Permissions {
+/// Returns the permissions that a new file gets if a program asks for `mode`.
+pub(crate) fn usual_permissions(mode: u32) -> Permissions {
     let mask = rustix::process::umask(rustix::fs::Mode::empty());
     rustix::process::umask(mask);
-    Permissions::from_mode(0o666 & !(mask.as_raw_mode() as u32))
+    Permissions::from_mode(mode & !(mask.as_raw_mode() as u32))
 }

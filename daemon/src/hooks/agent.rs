@@ -12,7 +12,7 @@ pub(super) use answers::Answers;
 use rows::AGENTS;
 use settings::SETTINGS;
 pub use settings::{
-    Addition, EntryFormat, Handler, Servers, Settings, Switch, UserFile, WORKSPACE,
+    Addition, EntryFormat, Handler, Servers, Settings, ShellPrefix, Switch, UserFile, WORKSPACE,
 };
 
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ use std::path::PathBuf;
 use serde_json::Value;
 use touchmark_proto::SessionId;
 use touchmark_proto::hooks::HookPrinted;
+
+use crate::off::processes::EDITORS;
 
 use super::happened::{Happened, Verdict};
 
@@ -370,6 +372,12 @@ impl Agent {
             .flat_map(|agent| agent.settings.programs)
             .copied()
             .collect()
+    }
+
+    /// Returns the names of its programs that are no editors.
+    pub fn terminal_programs(&self) -> impl Iterator<Item = &'static str> {
+        let programs = self.settings.programs.iter().copied();
+        programs.filter(|name| !EDITORS.contains(name))
     }
 
     /// Returns the events for which hooks are added to its settings; none if a

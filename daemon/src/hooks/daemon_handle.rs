@@ -58,9 +58,6 @@ pub(crate) struct DaemonHandle {
     pub(crate) settings: Settings,
     /// How long the system had been running when the event arrived.
     pub(crate) running: Duration,
-    /// The window whose witness sees the agent (ATTR-3); `None` if there is
-    /// none.
-    pub(crate) below: Option<String>,
 }
 
 impl DaemonHandle {
@@ -85,7 +82,6 @@ impl DaemonHandle {
             sweeper,
             settings,
             running: clock::running(),
-            below: None,
         }
     }
 
@@ -143,7 +139,6 @@ impl DaemonHandle {
             arrived: Arc::clone(&self.arrived),
             settings,
             running: self.running,
-            below: self.below.clone(),
         }
     }
 

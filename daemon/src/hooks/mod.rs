@@ -51,7 +51,7 @@ use std::path::PathBuf;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use touchmark_proto::hooks::{
-    HookAllow, HookAllowed, HookEvent, HookJoin, HookJoined, HookPrinted,
+    HookAllow, HookAllowed, HookEvent, HookJoin, HookJoined, HookPrinted, HookShell, HookShellBegun,
 };
 use touchmark_proto::{Request, SessionId};
 
@@ -219,6 +219,19 @@ pub(crate) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> HookJoined {
     HookJoined {
         session: identity::join(daemon, asked).await,
     }
+}
+
+/// Adds a witness to the window of the command that the requesting process will
+/// run (ATTR-3).
+///
+/// # Errors
+/// `notFound`.
+pub(crate) async fn shell(
+    daemon: &DaemonHandle,
+    asked: &HookShell,
+) -> Result<HookShellBegun, touchmark_proto::Error> {
+    let command = running::witness(daemon, &asked.line).await?;
+    Ok(HookShellBegun { command })
 }
 
 /// Allows the next write of a file after a denial (OFF-4).

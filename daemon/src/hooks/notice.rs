@@ -385,6 +385,10 @@ pub(super) fn by_command(
             let least = if more { "more than " } else { "" };
             format!("Your {git}, or another author at that time, changed {least}{count} {files}")
         }
+        // A witness has seen all of it (ATTR-3).
+        None if list.iter().all(|one| one.evidence == [Evidence::Process]) && !more => {
+            "Changed by this command".to_owned()
+        }
         None => "Changed while this command ran, by the command or by another author".to_owned(),
     };
     Some(format!("{what}: {}", rows.trim_end()))

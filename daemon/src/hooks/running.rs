@@ -8,11 +8,12 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use touchmark_engine::Input;
-use touchmark_proto::commands::{CommandBegin, CommandScope};
-use touchmark_proto::{Millis, SessionId};
+use touchmark_proto::commands::{CommandBegin, CommandScope, CommandWitness};
+use touchmark_proto::{Error, ErrorCode, Millis, SessionId};
 
 use super::agent::Agent;
 use super::daemon_handle::DaemonHandle;
+use super::shell_patch::word;
 use crate::system::clock;
 use crate::system::proc;
 use crate::system::process::{Placed, Process};
@@ -41,6 +42,13 @@ const LEFT: usize = 16;
 /// The maximum number of ancestors of a process that are followed.
 const ABOVE: usize = 64;
 
+/// The word before a command in what an agent tells its shell to run.
+const EVAL: &str = "eval ";
+
+/// The maximum length in bytes of a command that is looked for in what a shell
+/// is told to run.
+const TEXT: usize = 16 << 10;
+
 /// The minimum length in bytes of a conversation's id that identifies processes
 /// by their environment: a shorter one may be the value of any variable.
 /// Agents' ids are UUIDs.
@@ -59,6 +67,10 @@ pub(super) struct Running {
     window: String,
     /// The command, for people.
     label: Option<String>,
+    /// The command; `None` if it is too long.
+    text: Option<String>,
+    /// Whether its window has a witness of its own.
+    is_witnessed: bool,
     agent: Process,
     /// When it was announced: by the daemon's clock, and by the system's
     /// uptime.
@@ -110,6 +122,30 @@ impl Commands {
         self.under_way.push(running);
     }
 
+    /// Finds the command that a process will run, which has these ancestors and
+    /// tells a shell to run `line`. Returns its window, and when it began.
+    /// `None` if there is none, or if it has a witness.
+    fn begins(
+        &mut self,
+        process: &Placed,
+        above: &[Process],
+        line: &str,
+    ) -> Option<(String, Millis)> {
+        let evaluated: Vec<String> = evaluated(line).collect();
+        let is_in = |text: &String| evaluated.iter().any(|one| one.trim() == text.trim());
+        let is_it = |one: &Running| {
+            !one.is_witnessed && above.contains(&one.agent) && one.text.as_ref().is_some_and(is_in)
+        };
+        let at = self.under_way.iter().position(is_it)?;
+        for other in &mut self.under_way {
+            other.leads.retain(|leader| *leader != process.session);
+        }
+        let running = &mut self.under_way[at];
+        running.is_witnessed = true;
+        running.leads = vec![process.session];
+        Some((running.window.clone(), running.began(process)))
+    }
+
     /// Looks for a command's process below its agent. Returns its window, and
     /// when it began if it was found.
     fn look(
@@ -120,7 +156,7 @@ impl Commands {
         now: Millis,
     ) -> Option<(String, Option<Millis>)> {
         let taken = self.led();
-        let running = self.find(session, call)?;
+        let running = self.find(session, call).filter(|it| !it.is_witnessed)?;
         let known = !running.leads.is_empty();
         let began = running.look(below, &taken, now).filter(|_| !known);
         let (window, agent) = (running.window.clone(), running.agent);
@@ -158,8 +194,13 @@ impl Running {
             return None;
         };
         self.leads.push(first.session);
-        let ago = proc::since(first.process.start).saturating_sub(self.announced.1);
-        Some(self.announced.0 + u64::try_from(ago.as_millis()).unwrap_or_default())
+        Some(self.began(first))
+    }
+
+    /// Returns when a process of it was started, by the daemon's clock.
+    fn began(&self, process: &Placed) -> Millis {
+        let ago = proc::since(process.process.start).saturating_sub(self.announced.1);
+        self.announced.0 + u64::try_from(ago.as_millis()).unwrap_or_default()
     }
 
     /// Returns whether no look has found a process of the command.
@@ -210,12 +251,48 @@ impl Running {
     }
 }
 
+/// Returns what a line for a shell evaluates: the word after each `eval`.
+fn evaluated(line: &str) -> impl Iterator<Item = String> {
+    let after = line
+        .match_indices(EVAL)
+        .map(|(at, _)| &line[at + EVAL.len()..]);
+    after.filter_map(|rest| word(&mut rest.chars().peekable()))
+}
+
+/// Adds a witness to the window of the command that the requesting process will
+/// run: it tells a shell to run `line`.
+///
+/// # Errors
+/// `notFound` if no hook has announced such a command, or if it has a witness.
+pub(super) async fn witness(daemon: &DaemonHandle, line: &str) -> Result<String, Error> {
+    let process = daemon.cx.process.and_then(proc::placed);
+    // The shell of a hook does not lead a session; the process above it does.
+    let leader = process.filter(|process| process.session == process.process.pid);
+    let found = leader.and_then(|leader| {
+        let above = proc::and_above(leader.process.pid);
+        let begins = |commands: &mut Commands| commands.begins(&leader, &above, line);
+        daemon.memory.commands(begins)
+    });
+    let Some((command, time)) = found else {
+        let message = "no hook has announced this command";
+        return Err(Error::new(ErrorCode::NotFound, message)
+            .hint("run it without a witness; its window is what the hook opens"));
+    };
+    daemon.cx.inside.feed(Input::CommandBegan {
+        command: command.clone(),
+        time,
+    });
+    daemon.ask(CommandWitness::new(command.clone())).await?;
+    Ok(command)
+}
+
 /// Looks for the process of a command that a hook has announced, until it is
 /// found or the command has returned.
 pub(super) fn await_begin(
     daemon: &DaemonHandle,
     session: &SessionId,
     call: &str,
+    command: &str,
     window: &str,
     label: Option<String>,
 ) {
@@ -227,6 +304,8 @@ pub(super) fn await_begin(
         call: call.to_owned(),
         window: window.to_owned(),
         label,
+        text: (command.len() <= TEXT).then(|| command.to_owned()),
+        is_witnessed: false,
         agent,
         announced: (daemon.cx.now, daemon.running),
         leads: Vec::new(),
@@ -304,7 +383,7 @@ fn may_be_a_command(one: &Placed) -> bool {
 
 /// Looks for a command among the processes below its agent that are older than
 /// `older_than`. Returns its window, and when it began if it was found now.
-/// `None` if the command is not running.
+/// `None` if the command is not running, or if its process has reported itself.
 fn look(
     daemon: &DaemonHandle,
     session: &SessionId,
@@ -411,7 +490,7 @@ async fn open_left(
         let main = id.split('/').next().unwrap_or(id);
         let is_named = |pid| main.len() >= ID && proc::environment_says(pid, main);
         let left = scanned.left(&all, &hook, &taken, is_named).into_iter();
-        left.filter(|one| may_be_a_command(one))
+        left.filter(|one| may_be_a_command(one) && !proc::is_witness(one.process.pid))
             .filter(|one| known.is_empty() || known.contains(&one.session))
             .copied()
             .collect::<Vec<Placed>>()
@@ -423,7 +502,8 @@ async fn open_left(
             pid: Some(one.process.pid),
             ttl_ms: Some(LONGEST),
             scope: Some(CommandScope::Workspace),
-            below: daemon.below.clone(),
+            // What sees the command sees this process as well.
+            below: Some(running.window.clone()),
             ..CommandBegin::new(running.session.clone())
         };
         let _not_stored = daemon.ask(begin).await;
@@ -450,6 +530,8 @@ mod tests {
             call: "c".to_owned(),
             window: "c1".to_owned(),
             label: None,
+            text: Some("make all".to_owned()),
+            is_witnessed: false,
             agent: Process { pid: 5, start: 10 },
             announced: (1_000_000, proc::since(1_000)),
             leads: Vec::new(),
@@ -479,6 +561,38 @@ mod tests {
         assert_eq!(one.look(&all, &nobody, 1_005_000), Some(1_001_000));
         assert_eq!(one.leads, [8]);
         assert!(!one.is_unseen());
+    }
+
+    #[test]
+    fn the_command_in_a_line_is_the_one_after_eval_that_has_no_witness() {
+        let mut commands = Commands::default();
+        for (call, text) in [("c", "make all"), ("d", "make"), ("e", "make all")] {
+            commands.add(Running {
+                call: call.to_owned(),
+                window: call.to_owned(),
+                text: Some(text.to_owned()),
+                ..running()
+            });
+        }
+        let above = [running().agent];
+        let leader = placed(8, 5, 8, 1_100);
+        let begins = |commands: &mut Commands, above: &[Process], line| {
+            let found = commands.begins(&leader, above, line);
+            found.map(|(window, began)| (window, began - 1_000_000))
+        };
+        for line in ["make all", "eval 'make al' && make all", "echo 'eval' x"] {
+            assert_eq!(begins(&mut commands, &above, line), None, "{line}");
+        }
+        let line = "source x; eval 'make all' < /dev/null";
+        assert_eq!(begins(&mut commands, &[], line), None, "of another agent");
+        for window in ["c", "e"] {
+            let found = begins(&mut commands, &above, line);
+            assert_eq!(found, Some((window.to_owned(), 1_000)));
+        }
+        let taken: Vec<u32> = commands.led().into_iter().collect();
+        assert_eq!(taken, [8], "the newest has it");
+        let quoted = evaluated("eval 'it'\"'\"'s a' && eval \"b\" | eval $x");
+        assert_eq!(quoted.collect::<Vec<_>>(), ["it's a", "b"]);
     }
 
     #[test]

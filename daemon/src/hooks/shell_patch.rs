@@ -102,7 +102,7 @@ fn here(document: &str) -> Option<String> {
 /// Returns the next word of a command, without its quotes, and consumes the
 /// separator after it. `None` if the shell would expand something in it, or if
 /// there is no word.
-fn word(letters: &mut Peekable<Chars<'_>>) -> Option<String> {
+pub(super) fn word(letters: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut word: Option<String> = None;
     while let Some(letter) = letters.next_if(|letter| !letter.is_whitespace()) {
         let word = word.get_or_insert_default();

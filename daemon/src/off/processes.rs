@@ -9,7 +9,7 @@ use crate::system::proc;
 use crate::system::process::Process;
 
 /// Programs in whose terminal the user works as well.
-const EDITORS: [&str; 2] = ["cursor", "windsurf"];
+pub(crate) const EDITORS: [&str; 2] = ["cursor", "windsurf"];
 
 /// Programs whose first argument is the program that they run.
 const INTERPRETERS: [&str; 9] = [
@@ -87,6 +87,20 @@ pub fn agent_above(process: u32, programs: &[&str]) -> Option<String> {
     // A process that has left its agent's still has the environment.
     let marked = || mark(&proc::environment(process));
     found.or_else(|| Some(format!("an agent ({} is set)", marked()?)))
+}
+
+/// Returns a running process of one of these agents' programs that has this home
+/// directory, for people; `None` if none is seen.
+pub fn running(programs: &[&str], home: &Path) -> Option<String> {
+    let home = format!("HOME={}", home.to_str()?);
+    let is_own = |pid: u32| {
+        let environment = proc::environment(pid);
+        let mut all = environment.split(|byte| *byte == 0);
+        all.any(|variable| variable == home.as_bytes())
+    };
+    let all = proc::all().into_iter().map(|one| one.process.pid);
+    all.filter_map(|pid| Some((pid, agent(pid, programs)?)))
+        .find_map(|(pid, name)| is_own(pid).then_some(name))
 }
 
 /// Returns a process's program and number, for people.

@@ -126,6 +126,7 @@ impl Daemon {
             subscriptions: self.clients.subscriptions.len() as u64,
             private_bytes: memory.private,
             off: Some(self.off_report()),
+            witnessed: self.engine.witnessed(),
         }
     }
 

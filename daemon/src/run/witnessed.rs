@@ -1,6 +1,7 @@
 //! Witnessed commands: their marks for the engine.
 
 use touchmark_engine::Input;
+use touchmark_engine::witnesses::Seen;
 
 use super::Daemon;
 
@@ -12,19 +13,18 @@ impl Daemon {
         if rings.is_empty() {
             return;
         }
-        let open = &self.engine.state().commands;
-        rings.retain(|window| open.contains_key(&window));
+        rings.retain(|seen| self.engine.needs_witness(seen));
         let now = self.workspace.time.now();
-        for (window, sightings) in rings.read() {
-            let input = Input::Witnessed { window, sightings };
+        for (seen, sightings) in rings.read() {
+            let input = Input::Witnessed { seen, sightings };
             self.engine.handle(now, input, &mut self.turn.decided);
         }
         self.turn.effects.extend(self.turn.decided.drain(..));
     }
 
-    /// Makes the ring for the witness of a window's command.
-    pub(super) fn witness(&mut self, window: u64) {
-        let sightings = self.disk.rings.add(window);
-        self.decide(Input::Witnessed { window, sightings });
+    /// Makes the ring of a witness.
+    pub(super) fn witness(&mut self, seen: Seen) {
+        let sightings = self.disk.rings.add(seen);
+        self.decide(Input::Witnessed { seen, sightings });
     }
 }

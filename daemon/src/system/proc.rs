@@ -1,8 +1,10 @@
 //! What Linux reports of processes and of itself.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
@@ -13,6 +15,9 @@ use tokio::io::unix::AsyncFd;
 use touchmark_proto::Error;
 
 use crate::system::process::{Placed, Process, Umask};
+
+/// The name of the program that witnesses commands.
+const WITNESS: &str = "touchmark-witness";
 
 /// Waits until a process has ended; returns immediately if there is none. The
 /// process is the one that has this id at the time of the call.
@@ -84,7 +89,7 @@ fn started(pid: u32) -> Option<(u32, u64)> {
 
 /// Returns a process with its parent and session (proc(5), `stat`); `None` if
 /// there is no such process.
-fn placed(pid: u32) -> Option<Placed> {
+pub(crate) fn placed(pid: u32) -> Option<Placed> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in brackets may contain anything, brackets too.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
@@ -130,6 +135,16 @@ pub(crate) fn runs_this_program(pid: u32) -> bool {
     program(&pid.to_string()).is_some_and(|its| Some(its) == program("self"))
 }
 
+/// Returns whether a process witnesses commands. It may be older than this one,
+/// and its file replaced.
+pub(crate) fn is_witness(pid: u32) -> bool {
+    let program = fs::read_link(format!("/proc/{pid}/exe"));
+    let name = program
+        .ok()
+        .and_then(|path| path.file_name().map(ToOwned::to_owned));
+    name.is_some_and(|name| name.as_encoded_bytes().starts_with(WITNESS.as_bytes()))
+}
+
 /// Returns the program and the arguments of a process; empty if there is no such
 /// process.
 pub(crate) fn command_line(pid: u32) -> Vec<String> {
@@ -139,6 +154,15 @@ pub(crate) fn command_line(pid: u32) -> Vec<String> {
         .map(|word| word.into_owned())
         .filter(|word| !word.is_empty())
         .collect()
+}
+
+/// Returns the value of a variable with which a process was started; `None` if it
+/// had none, or if that is not readable.
+pub(crate) fn variable(pid: u32, name: &str) -> Option<OsString> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|one| one.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(OsStr::from_bytes(value).to_owned())
 }
 
 /// Returns the environment with which a process was started, as the system has

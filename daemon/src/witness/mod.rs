@@ -5,7 +5,9 @@
 //! it passes an input to the engine: so the engine has a mark before it has what
 //! the write left.
 
+mod above;
 mod family;
+mod probe;
 mod sightings;
 
 use std::fs;
@@ -15,12 +17,16 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 use touchmark_engine::Sighting;
+use touchmark_engine::ledger::wire_names::witness_name;
+use touchmark_engine::witnesses::Seen;
 use touchmark_proto::Places;
 use touchmark_witness::{Reader, create};
 
 use crate::event::Event;
 use crate::life::private_directory;
 use crate::watch::has_other_paths;
+pub(crate) use above::above;
+pub use probe::probe;
 use sightings::Translation;
 
 /// The size of each of a ring's two lanes, in bytes. The file is sparse.
@@ -29,7 +35,7 @@ const CAPACITY: u64 = 16 << 20;
 /// How long the loop lets marks wait at most while nothing else happens.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The rings of the open windows.
+/// The rings of all witnesses.
 pub(crate) struct Rings {
     places: Places,
     root: PathBuf,
@@ -40,7 +46,7 @@ pub(crate) struct Rings {
 }
 
 struct Ring {
-    window: u64,
+    seen: Seen,
     path: PathBuf,
     reader: Reader,
     translation: Translation,
@@ -73,25 +79,24 @@ impl Rings {
         }
     }
 
-    /// Makes the ring of a window. Returns what to tell the engine at once: why
+    /// Makes the ring of a witness. Returns what to tell the engine at once: why
     /// not every write will be seen, if that is so.
-    pub(crate) fn add(&mut self, window: u64) -> Vec<Sighting> {
+    pub(crate) fn add(&mut self, seen: Seen) -> Vec<Sighting> {
         if has_other_paths(&self.root) {
-            return vec![Sighting::Gap(
-                "a part of the workspace is mounted at another path as well".to_owned(),
-            )];
+            let why = "a part of the workspace is mounted at another path as well";
+            return vec![lasting(why)];
         }
-        match self.make(window) {
+        match self.make(seen) {
             Ok(ring) => {
                 self.open.push(ring);
                 Vec::new()
             }
-            Err(error) => vec![Sighting::Gap(format!("the ring cannot be made: {error}"))],
+            Err(error) => vec![lasting(format!("the ring cannot be made: {error}"))],
         }
     }
 
-    fn make(&self, window: u64) -> io::Result<Ring> {
-        let path = self.places.ring(&format!("c{window}"));
+    fn make(&self, seen: Seen) -> io::Result<Ring> {
+        let path = self.places.ring(&witness_name(seen));
         private_directory(&self.places.rings()).map_err(io::Error::other)?;
         remove(&path);
         create(&path, CAPACITY)?;
@@ -99,7 +104,7 @@ impl Rings {
         let bell = listen(&reader, self.events.clone())?;
         reader.waits(true)?;
         Ok(Ring {
-            window,
+            seen,
             translation: Translation::new(&self.root, &self.agents)?,
             path,
             reader,
@@ -112,14 +117,14 @@ impl Rings {
         self.open.is_empty()
     }
 
-    /// Removes the rings of windows that are not open any more.
-    pub(crate) fn retain(&mut self, is_open: impl Fn(u64) -> bool) {
-        self.open.retain(|ring| is_open(ring.window));
+    /// Removes the rings whose marks are not needed any more.
+    pub(crate) fn retain(&mut self, is_needed: impl Fn(Seen) -> bool) {
+        self.open.retain(|ring| is_needed(ring.seen));
     }
 
-    /// Returns what was marked since the last call, for each window.
-    pub(crate) fn read(&mut self) -> Vec<(u64, Vec<Sighting>)> {
-        let read = self.open.iter_mut().map(|ring| (ring.window, ring.read()));
+    /// Returns what was marked since the last call, for each witness.
+    pub(crate) fn read(&mut self) -> Vec<(Seen, Vec<Sighting>)> {
+        let read = self.open.iter_mut().map(|ring| (ring.seen, ring.read()));
         read.filter(|(_, sightings)| !sightings.is_empty())
             .collect()
     }
@@ -133,11 +138,18 @@ impl Ring {
                 Ok(Some((_, record))) => sightings.extend(self.translation.sighting(&record)),
                 Ok(None) => return sightings,
                 Err(error) => {
-                    sightings.push(Sighting::Gap(format!("the ring cannot be read: {error}")));
+                    sightings.push(lasting(format!("the ring cannot be read: {error}")));
                     return sightings;
                 }
             }
         }
+    }
+}
+
+fn lasting(why: impl Into<String>) -> Sighting {
+    Sighting::Gap {
+        why: why.into(),
+        lasts: true,
     }
 }
 

@@ -9,17 +9,36 @@ use touchmark_proto::RelPath;
 use touchmark_witness::{Chance, Gap, Identity, Mark, Operation, ProcessId, Record, device};
 
 use super::family::Family;
+use super::lasting;
 
-/// Programs that ask another process of this machine, by a port, to write files
-/// for them.
-const CLIENTS: [&str; 14] = [
-    "adb", "bazel", "bazelisk", "buck", "buck2", "docker", "flutter", "java", "kubectl", "mvnd",
-    "podman", "sccache", "ssh", "turbo",
+/// Programs that ask another process of this machine, by a port or a bus, to write
+/// files for them.
+const CLIENTS: [&str; 20] = [
+    "adb",
+    "bazel",
+    "bazelisk",
+    "buck",
+    "buck2",
+    "busctl",
+    "dbus-send",
+    "docker",
+    "flutter",
+    "gdbus",
+    "java",
+    "kubectl",
+    "machinectl",
+    "mvnd",
+    "podman",
+    "sccache",
+    "ssh",
+    "systemctl",
+    "systemd-run",
+    "turbo",
 ];
 
 /// Sockets behind which nothing writes into a workspace, by the beginning of
 /// their paths: names and logs of the system, and the screen.
-const HARMLESS: [&[u8]; 11] = [
+const HARMLESS: [&[u8]; 10] = [
     b"/dev/log",
     b"/run/nscd/",
     b"/var/run/nscd/",
@@ -30,7 +49,6 @@ const HARMLESS: [&[u8]; 11] = [
     b"/var/lib/sss/pipes/",
     b"/tmp/.X11-unix/",
     b"@/tmp/.X11-unix/",
-    b"/tmp/dbus-",
 ];
 
 /// The same, by what is in their paths: touchmark's own daemons and agents of
@@ -75,8 +93,8 @@ impl Translation {
                 Some(Sighting::Began)
             }
             Record::Mark(mark) => self.marked(mark),
-            Record::Inherited { path, .. } if path.is_empty() => Some(Sighting::Gap(
-                "the command was started with a file open that has no name".to_owned(),
+            Record::Inherited { path, .. } if path.is_empty() => Some(lasting(
+                "the command was started with a file open that has no name",
             )),
             Record::Inherited { path, .. } => {
                 let name = self.name(path)?;
@@ -87,8 +105,8 @@ impl Translation {
                 None
             }
             Record::Connected { process, address } => self.connected(*process, address),
-            Record::Gap { why, .. } => Some(Sighting::Gap(gap(*why).to_owned())),
-            Record::Refused(why) => Some(Sighting::Gap(why.to_string())),
+            Record::Gap { why, .. } => Some(gap(*why)),
+            Record::Refused(why) => Some(lasting(why.to_string())),
             Record::Ended => None,
         }
     }
@@ -136,16 +154,13 @@ impl Translation {
         // device it is in no workspace that is mounted once.
         let device = mark.object.map_or(mark.directory.device, |it| it.device);
         let is_near = device == self.device || mark.directory.device == self.device;
-        is_near.then(|| {
-            let why = "it wrote a file whose place in the workspace is not known";
-            Sighting::Gap(why.to_owned())
-        })
+        is_near.then(|| passing("it wrote a file whose place in the workspace is not known"))
     }
 
     /// Returns a gap if another process may write for one that connects to it.
     fn connected(&self, process: ProcessId, address: &[u8]) -> Option<Sighting> {
         let to = String::from_utf8_lossy(address);
-        let why = match (address.starts_with(b"tcp:"), self.family.program(process)) {
+        let why = match (is_shared(address), self.family.program(process)) {
             (true, Some(name)) if CLIENTS.contains(&name) => {
                 format!("{name} connected to {to}: the program there may write for it")
             }
@@ -154,7 +169,7 @@ impl Translation {
             }
             _ => return None,
         };
-        Some(Sighting::Gap(why))
+        Some(passing(why))
     }
 
     /// Returns the name of an absolute path; `None` for one outside.
@@ -165,6 +180,17 @@ impl Translation {
     }
 }
 
+/// Returns whether many programs connect there, of which few let others write: a
+/// port, or a message bus (D-Bus).
+fn is_shared(address: &[u8]) -> bool {
+    let is_bus = |start: &[u8]| address.starts_with(start);
+    is_bus(b"tcp:")
+        || is_bus(b"/run/dbus/")
+        || is_bus(b"/var/run/dbus/")
+        || memchr::memmem::find(address, b"/tmp/dbus-").is_some()
+        || (is_bus(b"/run/user/") && address.ends_with(b"/bus"))
+}
+
 /// Returns whether nothing behind a socket writes into a workspace.
 fn is_harmless(socket: &[u8]) -> bool {
     let mut anywhere = HARMLESS_ANYWHERE.iter();
@@ -172,17 +198,25 @@ fn is_harmless(socket: &[u8]) -> bool {
         || anywhere.any(|part| memchr::memmem::find(socket, part).is_some())
 }
 
-fn gap(why: Gap) -> &'static str {
+/// Returns a gap that concerns the commands which run now.
+fn passing(why: impl Into<String>) -> Sighting {
+    Sighting::Gap {
+        why: why.into(),
+        lasts: false,
+    }
+}
+
+fn gap(why: Gap) -> Sighting {
     match why {
-        Gap::Unreadable => "a call of one of its processes could not be read",
-        Gap::Unresolved => "the path of a call could not be resolved",
-        Gap::IoUring => "io_uring was used",
-        Gap::Handle => "a file was opened by its handle",
-        Gap::Architecture => "a program of another architecture was run",
-        Gap::Unanswered | Gap::Late => "a call went on without a mark",
-        Gap::Overflow => "there were more marks than could be kept",
-        Gap::Damaged => "a mark could not be read",
-        Gap::SeveralNames => "a file with several names was written",
+        Gap::Unreadable => passing("a call of one of its processes could not be read"),
+        Gap::Unresolved => passing("the path of a call could not be resolved"),
+        Gap::IoUring => passing("io_uring was used"),
+        Gap::Handle => passing("a file was opened by its handle"),
+        Gap::Architecture => lasting("a program of another architecture was run"),
+        Gap::Unanswered | Gap::Late => passing("a call went on without a mark"),
+        Gap::Overflow => passing("there were more marks than could be kept"),
+        Gap::Damaged => passing("a mark could not be read"),
+        Gap::SeveralNames => passing("a file with several names was written"),
     }
 }
 
@@ -240,7 +274,8 @@ mod tests {
     #[test]
     fn a_mark_without_a_path_is_a_gap_on_the_same_device() {
         let mut translation = translation();
-        let mut is_gap = |record| matches!(translation.sighting(&record), Some(Sighting::Gap(_)));
+        let mut is_gap =
+            |record| matches!(translation.sighting(&record), Some(Sighting::Gap { .. }));
         assert!(is_gap(mark(7, "", "a")));
         assert!(!is_gap(mark(8, "", "a")));
     }
@@ -258,12 +293,20 @@ mod tests {
                 address: address.into(),
             };
             assert_eq!(translation.sighting(&Record::Process(process)), None);
-            matches!(translation.sighting(&connected), Some(Sighting::Gap(_)))
+            matches!(translation.sighting(&connected), Some(Sighting::Gap { .. }))
         };
         assert!(is_gap("/usr/bin/docker", "/run/docker.sock"));
         assert!(is_gap("/usr/bin/tmux", "/tmp/tmux-0/default"));
         assert!(is_gap("/usr/bin/java", "tcp:4000"));
         assert!(!is_gap("/usr/bin/node", "tcp:4000"));
+        for bus in [
+            "/run/dbus/system_bus_socket",
+            "/run/user/7/bus",
+            "@/tmp/dbus-x",
+        ] {
+            assert!(!is_gap("/usr/bin/node", bus));
+            assert!(is_gap("/usr/bin/systemd-run", bus));
+        }
         assert!(!is_gap("/usr/bin/id", "/var/run/nscd/socket"));
         assert!(!is_gap("/usr/bin/ssh", "/tmp/ssh-XQ/agent.12"));
         assert!(!is_gap("/usr/bin/x", "/run/user/0/touchmark/0.sock"));

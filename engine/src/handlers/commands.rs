@@ -2,8 +2,10 @@
 //! something that may write anywhere (ATTR-6).
 
 use touchmark_proto::commands::{
-    CommandBegin, CommandBegun, CommandEnd, CommandEnded, CommandList, CommandRows, CommandScope,
+    AgentWitness, AgentWitnessed, CommandBegin, CommandBegun, CommandEnd, CommandEnded,
+    CommandList, CommandRow, CommandRows, CommandScope, CommandWitness,
 };
+use touchmark_proto::daemon::Done;
 use touchmark_proto::events::Happening;
 use touchmark_proto::{
     ConnectionId, Error, ErrorCode, Evidence, Millis, Reply, RequestId, SessionId,
@@ -11,11 +13,13 @@ use touchmark_proto::{
 
 use super::sessions::split;
 use crate::attribution::Decision;
+use crate::base::Base;
 use crate::effect::{Answer, Effect, Question, Sweep};
 use crate::globs::{Cover, Globs};
 use crate::input::Learned;
 use crate::ledger::record::{CommandFact, Fact};
-use crate::ledger::wire_names::{command_name, command_number};
+use crate::ledger::state::PastCommand;
+use crate::ledger::wire_names::{command_name, command_number, witness_name, witness_of};
 use crate::observe::LateWindow;
 use crate::parts::Core;
 use crate::requests::limits::not_too_long;
@@ -23,7 +27,7 @@ use crate::requests::pending::{Answered, Ask, Pending, Stop, done};
 use crate::text::shown::show_text;
 use crate::text::tokens::masked;
 use crate::timers::Timer;
-use crate::view::View;
+use crate::witnesses::Seen;
 
 /// The maximum number of characters of a label that are kept.
 const LABEL: usize = 200;
@@ -121,12 +125,11 @@ impl Core {
             let now = self.base.now;
             self.writers.command_starts.insert(command, now);
         }
-        if let Some(outer) = ask.below.as_deref().and_then(command_number) {
-            self.base.witnesses.is_below(command, outer);
+        if let Some(outer) = ask.below.as_deref().and_then(witness_of) {
+            self.base.witnesses.is_below(command, outer, self.base.now);
         }
         if ask.witness {
-            self.base.witnesses.announce(command);
-            self.base.out.push(Effect::Witness(command));
+            self.base.await_witness(command);
         }
         if let Some(pid) = ask.pid {
             self.base.out.push(Effect::AwaitProcess(pid));
@@ -165,7 +168,7 @@ impl Core {
             }
         };
         let Some(open) = command.and_then(|command| self.base.state.commands.get(&command)) else {
-            return Err(unknown_command(ask).into());
+            return Err(unknown_command(ask.command.as_deref()).into());
         };
         if open.fact.workspace && pending.learned.is_none() {
             return Err(Stop::Learn(self.sweep()).into());
@@ -173,7 +176,6 @@ impl Core {
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
         let swept = WindowSwept::of(request, pending);
-        let unwitnessed = self.base.witnesses.why_incomplete(command);
         self.close_command(command, ask.exit, &swept);
         // What the command did in other windows of the session that are still
         // open is reported here as well, since those may stay open for a long
@@ -201,9 +203,8 @@ impl Core {
                     .base
                     .state
                     .past_command(command)
-                    .map(|past| self.base.state.command_row(past)),
+                    .map(|past| self.base.command_row(past)),
                 partial: swept.partial,
-                unwitnessed,
             }),
             lines,
             previews: Vec::new(),
@@ -267,7 +268,9 @@ impl Core {
             branch: swept.branch.clone(),
         });
         if let Some(past) = self.base.state.past_command(command) {
-            let command = self.base.state.command_row(past);
+            let (session, began, now) = (&past.session, past.begun.1, self.base.now);
+            self.base.witnesses.note_end(command, session, began, now);
+            let command = self.base.command_row(past);
             self.base.publish(Happening::Command { command }, None);
         }
         self.forget_saves();
@@ -290,8 +293,8 @@ impl Core {
     pub(crate) fn forget_witnesses(&mut self) {
         let (open, late) = (&self.base.state.commands, &self.writers.late_windows);
         let is_late = |window| late.iter().any(|late| late.window.fact.command == window);
-        let is_open = |window| open.contains_key(&window);
-        self.base.witnesses.retain(is_open, is_late);
+        let is_needed = |window| open.contains_key(&window) || is_late(window);
+        self.base.witnesses.retain(is_needed);
     }
 
     /// Ends a window whose command never ran. Versions that were attributed to
@@ -388,6 +391,8 @@ impl Core {
         for command in named {
             self.ask_internally(Ask::EndCommand(command));
         }
+        self.base.witnesses.process_ended(pid);
+        self.forget_witnesses();
     }
 
     /// Ends a window whose opening the client never received. No client will
@@ -463,7 +468,41 @@ impl Core {
     }
 }
 
-impl View<'_> {
+impl Base {
+    /// `command/witness`: a witness for a window whose command has not begun.
+    pub(crate) fn command_witness(&mut self, ask: &CommandWitness) -> Answered {
+        let command = command_number(&ask.command)
+            .filter(|command| self.state.commands.contains_key(command))
+            .ok_or_else(|| unknown_command(Some(&ask.command)))?;
+        if self.witnesses.is_seen(command) {
+            let message = format!("{} has a witness", show_text(&ask.command));
+            return Err(Error::new(ErrorCode::NotFound, message).into());
+        }
+        self.await_witness(command);
+        done(Reply::CommandWitness(Done {}))
+    }
+
+    /// Announces the witness of a window. Its ring is made before the answer.
+    fn await_witness(&mut self, command: u64) {
+        self.witnesses.announce(command);
+        self.out.push(Effect::Witness(Seen::Window(command)));
+    }
+
+    /// `agent/witness`: a witness for an agent that has not begun.
+    pub(crate) fn agent_witness(&mut self, ask: &AgentWitness) -> Answered {
+        let Some(pid) = ask.pid else {
+            return Err(Error::invalid("name the process that will run the agent").into());
+        };
+        let seen = self.witnesses.announce_agent(pid, self.now);
+        self.out.push(Effect::Witness(seen));
+        self.out.push(Effect::AwaitProcess(pid));
+        done(Reply::AgentWitness(AgentWitnessed {
+            witness: witness_name(seen),
+        }))
+    }
+}
+
+impl Base {
     /// Answers `command/list`: the newest commands.
     pub(crate) fn command_list(&self, ask: &CommandList) -> Answered {
         let asked = ask.limit.unwrap_or(LISTED) as usize;
@@ -472,15 +511,24 @@ impl View<'_> {
             let session = ask.session.as_ref();
             session.is_none_or(|session| *session == past.session)
         });
-        let rows = of_session.map(|past| self.state.command_row(past));
+        let rows = of_session.map(|past| self.command_row(past));
         done(Reply::CommandList(CommandRows {
             commands: rows.take(asked).collect(),
         }))
     }
+
+    /// Returns a command as a row of an answer.
+    fn command_row(&self, past: &PastCommand) -> CommandRow {
+        let mut row = self.state.command_row(past);
+        let outcome = self.witnesses.outcome(past.command);
+        row.witnessed = outcome == Some(None);
+        row.unwitnessed = outcome.flatten();
+        row
+    }
 }
 
-fn unknown_command(ask: &CommandEnd) -> Error {
-    let message = match &ask.command {
+fn unknown_command(command: Option<&str>) -> Error {
+    let message = match command {
         Some(name) => format!("there is no open command {}", show_text(name)),
         None => "the session has no such command open".to_owned(),
     };

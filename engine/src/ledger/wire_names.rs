@@ -1,4 +1,6 @@
-//! The names on the wire of edits, command windows and checkpoints.
+//! The names on the wire of edits, command windows, witnesses and checkpoints.
+
+use crate::witnesses::Seen;
 
 /// Returns an edit's name on the wire.
 pub fn edit_name(edit: u64) -> String {
@@ -20,6 +22,24 @@ pub fn command_name(command: u64) -> String {
 /// `None` if it is no such name.
 pub fn command_number(name: &str) -> Option<u64> {
     name.strip_prefix('c')?.parse().ok()
+}
+
+/// Returns a witness's name on the wire: that of its window, or `a` and the number
+/// of its agent.
+pub fn witness_name(seen: Seen) -> String {
+    match seen {
+        Seen::Window(command) => command_name(command),
+        Seen::Agent(number) => format!("a{number}"),
+    }
+}
+
+/// Returns the witness with this name on the wire, or `None` if it is no such
+/// name.
+pub fn witness_of(name: &str) -> Option<Seen> {
+    match name.strip_prefix('a') {
+        Some(number) => number.parse().ok().map(Seen::Agent),
+        None => command_number(name).map(Seen::Window),
+    }
 }
 
 /// Returns a checkpoint's name on the wire.

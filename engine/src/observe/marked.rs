@@ -5,16 +5,15 @@ use touchmark_proto::RelPath;
 use crate::base::Base;
 use crate::input::Sighting;
 use crate::timers::Timer;
-use crate::witnesses::UNUSED;
+use crate::witnesses::{Seen, UNUSED};
 
 impl Base {
-    /// Takes what a window's witness has reported. No effect if the window has
-    /// none.
-    pub(crate) fn witnessed(&mut self, window: u64, sightings: Vec<Sighting>) {
+    /// Takes what a witness has reported. No effect if it is not needed any more.
+    pub(crate) fn witnessed(&mut self, seen: Seen, sightings: Vec<Sighting>) {
         for sighting in sightings {
             match sighting {
-                Sighting::Began => self.witnesses.began(window),
-                Sighting::Gap(why) => self.witnesses.lose(window, why),
+                Sighting::Began => self.witnesses.began(seen),
+                Sighting::Gap { why, lasts } => self.witnesses.lose(seen, why, lasts),
                 Sighting::MayWrite(mark) => {
                     let file = self.state.names.file_of(&mark.name).clone();
                     let recorded = self.state.paths.get(&file);
@@ -23,7 +22,7 @@ impl Base {
                         let due = self.now + UNUSED;
                         self.timers.insert((due, Timer::Marked(file.clone())));
                     }
-                    self.witnesses.mark(window, mark, file, self.now, known);
+                    self.witnesses.mark(seen, mark, file, self.now, known);
                 }
             }
         }

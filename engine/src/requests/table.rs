@@ -30,7 +30,7 @@ use touchmark_proto::edits::{CommitFile, EditFile};
 use touchmark_proto::files::Snapshot;
 use touchmark_proto::fleet::FleetYield;
 use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileLog, FileRestore};
-use touchmark_proto::hooks::{HookAck, HookAllow, HookEvent, HookJoin};
+use touchmark_proto::hooks::{HookAck, HookAllow, HookEvent, HookJoin, HookShell};
 use touchmark_proto::retention::RetentionItem;
 use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewNamed, ReviewUndo};
 use touchmark_proto::search::SearchGrep;
@@ -152,6 +152,7 @@ macro_rules! table {
                 HookAck:          Query,   Names [],        Names [],     at_once;
                 HookAllow:        Query,   Names [],        Names [path], at_once;
                 HookEvent:        Query,   Names [],        Names [],     at_once;
+                HookShell:        Query,   Names [],        Names [],     at_once;
                 HookJoin:         Query,   Names [session], Names [],     at_once;
                 // These methods send their own requests, which wait for their own
                 // fences.
@@ -260,10 +261,14 @@ macro_rules! table {
 
                 CommandBegin:     Changes, Opens [session], Names [],     fenced(Everything)
                     => core.command_begin(request, pending, &ask);
+                AgentWitness:     Query,   Names [],        Names [],     at_once
+                    => core.base.agent_witness(&ask);
+                CommandWitness:   Query,   Names [],        Names [],     at_once
+                    => core.base.command_witness(&ask);
                 CommandEnd:       Changes, Names [session], Names [],     fenced(Everything)
                     => core.command_end(request, pending, &ask);
                 CommandList:      Query,   Asks [session], Names [],     at_once
-                    => core.base.view().command_list(&ask);
+                    => core.base.command_list(&ask);
 
                 CheckpointCreate: Changes, Opens [session], Names [],     fenced(Everything)
                     => core.base.checkpoint_create(&ask);

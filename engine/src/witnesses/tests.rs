@@ -14,7 +14,7 @@ fn mark(witnesses: &mut Witnesses, window: u64, text: &str) {
         ..Mark::new(name(text))
     };
     let file = mark.name.clone();
-    witnesses.mark(window, mark, file, 0, None);
+    witnesses.mark(Seen::Window(window), mark, file, 0, None);
 }
 
 fn rules_out(witnesses: &Witnesses, window: u64, text: &str) -> bool {
@@ -28,7 +28,7 @@ fn only_a_whole_witness_rules_out() {
     witnesses.announce(1);
     assert!(!rules_out(&witnesses, 1, "a"));
     assert!(witnesses.why_incomplete(1).is_some());
-    witnesses.began(1);
+    witnesses.began(Seen::Window(1));
     mark(&mut witnesses, 1, "d/b");
     assert!(rules_out(&witnesses, 1, "a"));
     assert!(rules_out(&witnesses, 1, "d"));
@@ -36,8 +36,8 @@ fn only_a_whole_witness_rules_out() {
     assert!(!rules_out(&witnesses, 1, "d/b/c"));
     assert_eq!(witnesses.why_incomplete(1), None);
     for why in ["first", "second"] {
-        witnesses.lose(1, why.to_owned());
-        witnesses.began(1);
+        witnesses.lose(Seen::Window(1), why.to_owned(), true);
+        witnesses.began(Seen::Window(1));
     }
     assert!(!rules_out(&witnesses, 1, "a"));
     assert_eq!(witnesses.why_incomplete(1).as_deref(), Some("first"));
@@ -47,26 +47,114 @@ fn only_a_whole_witness_rules_out() {
 fn a_window_below_another_has_its_witness() {
     let mut witnesses = Witnesses::default();
     witnesses.announce(1);
-    witnesses.began(1);
-    witnesses.is_below(2, 1);
-    witnesses.is_below(3, 2);
-    witnesses.is_below(5, 4);
+    witnesses.began(Seen::Window(1));
+    witnesses.is_below(2, Seen::Window(1), 0);
+    witnesses.is_below(3, Seen::Window(2), 0);
+    witnesses.is_below(5, Seen::Window(4), 0);
     for (window, is_seen) in [(1, true), (2, true), (3, true), (4, false), (5, false)] {
         assert_eq!(rules_out(&witnesses, window, "a"), is_seen, "{window}");
     }
-    witnesses.retain(|window| window == 1 || window == 3, |_| false);
+    witnesses.retain(|window| window == 3);
     assert!(rules_out(&witnesses, 3, "a"));
     assert!(!rules_out(&witnesses, 2, "a"));
-    witnesses.retain(|window| window == 3, |window| window == 1);
+    assert!(witnesses.has(Seen::Window(1)));
+    witnesses.retain(|window| window == 4);
     assert!(!rules_out(&witnesses, 3, "a"));
-    assert!(witnesses.why_incomplete(3).is_some());
+    assert!(!witnesses.has(Seen::Window(1)));
+}
+
+/// An agent with two windows, which began at 1,000 and at 2,000.
+fn of_agent() -> (Witnesses, Seen) {
+    let mut witnesses = Witnesses::default();
+    let seen = witnesses.announce_agent(77, 500);
+    witnesses.began(seen);
+    witnesses.is_below(1, seen, 1_000);
+    mark_at(&mut witnesses, seen, "early", 1_000);
+    witnesses.is_below(2, seen, 2_000);
+    (witnesses, seen)
+}
+
+fn mark_at(witnesses: &mut Witnesses, seen: Seen, text: &str, at: Millis) {
+    let mark = Mark::new(name(text));
+    let file = mark.name.clone();
+    witnesses.mark(seen, mark, file, at, None);
+}
+
+#[test]
+fn an_agents_mark_counts_for_the_commands_that_ran_then() {
+    let (mut witnesses, seen) = of_agent();
+    mark_at(&mut witnesses, seen, "late", 2_000);
+    for (window, file, is_ruled_out) in [
+        (1, "early", false),
+        (1, "late", false),
+        (2, "early", true),
+        (2, "late", false),
+        (2, "other", true),
+    ] {
+        let found = rules_out(&witnesses, window, file);
+        assert_eq!(found, is_ruled_out, "{window} {file}");
+    }
+    // What goes on after its command has the marks of its command.
+    witnesses.is_below(3, Seen::Window(1), 3_000);
+    assert!(!rules_out(&witnesses, 3, "early"));
+}
+
+#[test]
+fn an_agents_gap_concerns_the_commands_that_run() {
+    let (mut witnesses, seen) = of_agent();
+    witnesses.lose(seen, "once".to_owned(), false);
+    witnesses.is_below(3, Seen::Window(1), 3_000);
+    witnesses.is_below(4, seen, 3_000);
+    for window in [1, 2, 3] {
+        assert!(!rules_out(&witnesses, window, "a"), "{window}");
+        assert_eq!(witnesses.why_incomplete(window).as_deref(), Some("once"));
+    }
+    assert!(rules_out(&witnesses, 4, "a"));
+    assert_eq!(witnesses.why_incomplete(4), None);
+    witnesses.lose(seen, "for good".to_owned(), true);
+    witnesses.is_below(5, seen, 4_000);
+    assert!(!rules_out(&witnesses, 5, "a"));
+    assert_eq!(witnesses.why_incomplete(5).as_deref(), Some("for good"));
+}
+
+#[test]
+fn an_agents_witness_ends_with_the_agent_and_its_commands() {
+    let (mut witnesses, seen) = of_agent();
+    let another = witnesses.announce_agent(78, 500);
+    assert_ne!(another, seen);
+    witnesses.retain(|_| false);
+    assert!(witnesses.has(seen) && witnesses.has(another));
+    let (mut witnesses, seen) = of_agent();
+    witnesses.process_ended(77);
+    witnesses.retain(|window| window == 2);
+    assert!(witnesses.has(seen));
+    witnesses.retain(|_| false);
+    assert!(!witnesses.has(seen));
+}
+
+#[test]
+fn of_too_many_names_an_agents_earlier_ones_are_forgotten() {
+    let (mut witnesses, seen) = of_agent();
+    witnesses.retain(|window| window == 2);
+    for n in 0..NAMES {
+        mark_at(&mut witnesses, seen, &format!("{n}"), 1_000);
+    }
+    mark_at(&mut witnesses, seen, "late", 2_000);
+    assert!(rules_out(&witnesses, 2, "0"));
+    assert!(!rules_out(&witnesses, 2, "late"));
+    assert_eq!(witnesses.why_incomplete(2), None);
+    for n in 0..=NAMES {
+        mark_at(&mut witnesses, seen, &format!("{n}"), 2_000);
+    }
+    assert!(!rules_out(&witnesses, 2, "other"));
+    assert!(witnesses.why_incomplete(2).is_some());
 }
 
 #[test]
 fn too_many_names_are_all_names() {
     let mut witnesses = Witnesses::default();
     witnesses.announce(1);
-    witnesses.began(1);
+    witnesses.began(Seen::Window(1));
     for n in 0..=NAMES {
         mark(&mut witnesses, 1, &format!("{n}"));
     }
@@ -87,7 +175,7 @@ const CHANGE: Change = Change {
 fn counted(marks: u32) -> Witnesses {
     let mut witnesses = Witnesses::default();
     witnesses.announce(1);
-    witnesses.began(1);
+    witnesses.began(Seen::Window(1));
     for _ in 0..marks {
         add(&mut witnesses, Some((1_000, None)), false);
     }
@@ -110,7 +198,7 @@ fn add(witnesses: &mut Witnesses, process: Option<(Millis, Option<Millis>)>, rem
         process,
         ..in_place()
     };
-    witnesses.mark(1, mark, name("f"), 2_000, Some(true));
+    witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, Some(true));
 }
 
 fn judge(witnesses: &Witnesses, change: Change) -> Verdict {
@@ -206,7 +294,7 @@ fn a_call_that_will_fail_explains_nothing() {
             process: process(began),
             ..in_place()
         };
-        witnesses.mark(1, mark, name("f"), 2_000, Some(true));
+        witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, Some(true));
         judge(&witnesses, CHANGE)
     };
     assert_eq!(may_write(false, true, 1_000), Verdict::Unknown);
@@ -225,7 +313,7 @@ fn a_call_that_will_fail_explains_nothing() {
         process: process(1_000),
         ..in_place()
     };
-    witnesses.mark(1, mark, name("f"), 2_000, Some(true));
+    witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, Some(true));
     assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use touchmark_engine::witnesses::Seen;
 use touchmark_engine::{
     Config, Effect, Engine, Hint, Input, Mark, Marker, Record, Saved, Sighting, State, WriteOutcome,
 };
@@ -228,10 +229,13 @@ impl Stage {
                             typed: (how == ["typed"]).then_some(self.now),
                         }),
                     }),
-                    _ => Sighting::Gap(words[2..].join(" ")),
+                    _ => Sighting::Gap {
+                        why: words[2..].join(" "),
+                        lasts: false,
+                    },
                 };
                 self.feed(Input::Witnessed {
-                    window,
+                    seen: Seen::Window(window),
                     sightings: vec![sighting],
                 });
             }

@@ -12,6 +12,7 @@ pub(super) const AGENT: Agent = Agent {
     by: By::Hooks,
     python: 0,
     own_gate: false,
+    has_prefix: true,
     lacks: &[],
     settle,
     command,

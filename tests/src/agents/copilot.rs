@@ -12,6 +12,7 @@ pub(super) const AGENT: Agent = Agent {
     python: 0,
     tells_of_declined: false,
     own_gate: false,
+    has_prefix: false,
     lacks: &[
         ("whole file", "never over a file"),
         // It counts the tokens itself, whatever its model says.

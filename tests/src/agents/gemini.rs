@@ -12,6 +12,7 @@ pub(super) const AGENT: Agent = Agent {
     by: By::Hooks,
     python: 0,
     own_gate: false,
+    has_prefix: false,
     lacks: &[
         // Gemini CLI announces a compaction before each request, whether or not
         // it compacts, and never reports a completed one.

@@ -14,6 +14,7 @@ pub(super) const AGENT: Agent = Agent {
     by: By::Hooks,
     python: 0,
     own_gate: false,
+    has_prefix: false,
     lacks: &[],
     settle,
     command,

@@ -12,6 +12,7 @@ pub(super) const AGENT: Agent = Agent {
     by: By::Hooks,
     python: 0,
     own_gate: true,
+    has_prefix: false,
     lacks: &[("edit beside a change", "its own gate")],
     settle,
     command,

@@ -90,6 +90,14 @@ impl<'s> Run<'s> {
         self.wait()
     }
 
+    /// As `does`, and calls `meanwhile` while the agent acts.
+    pub fn does_while(&mut self, does: &Does, meanwhile: impl FnOnce()) -> String {
+        let said = self.said(does);
+        self.answer(&said, TOKENS);
+        meanwhile();
+        self.wait()
+    }
+
     /// Reads a file again if the agent's own edit tool requires that. touchmark
     /// does not.
     pub fn catches_up(&mut self, file: &'static str) -> String {

@@ -30,6 +30,7 @@ const PLAIN: Setting = Setting {
     formatter: None,
     declines: false,
     patches: false,
+    witness: false,
 };
 
 /// All scenarios, in the order of the documents' table.
@@ -71,6 +72,14 @@ pub const SCENARIOS: &[Scenario] = &[
         name: "shell write",
         setting: PLAIN,
         play: shell_write,
+    },
+    Scenario {
+        name: "a save beside a command",
+        setting: Setting {
+            witness: true,
+            ..PLAIN
+        },
+        play: save_beside,
     },
     Scenario {
         name: "background command",
@@ -307,6 +316,33 @@ fn shell_write(stage: &Stage) -> Played {
     assert!(!sent.contains("\"f.txt\""), "{sent}");
     run.ends();
     assert_eq!(stage.writers("mine.txt")[0], "user");
+    Ok(())
+}
+
+/// What the user saves while a witnessed command runs is the user's, and an undo
+/// takes what the command wrote without a question.
+fn save_beside(stage: &Stage) -> Played {
+    const COMMAND: &str =
+        "touch begun; until [ -e go ]; do sleep 0.05; done; sed -i s/two/2/ f.txt; echo said";
+    stage.world.file("f.txt", THREE);
+    stage.world.file("mine.txt", "mine\n");
+    let mut run = stage.ask("Change f.txt by a command.");
+    run.does(&Does::Read("f.txt"));
+    run.does(&Does::Read("mine.txt"));
+    let sent = run.does_while(&Does::Shell(COMMAND), || {
+        until("it does not begin", || stage.world.path("begun").exists());
+        stage.world.file("mine.txt", "mine too\n");
+        stage.world.file("go", "");
+    });
+    assert!(sent.contains("said"), "{sent}");
+    assert!(!sent.contains("or by another author"), "{sent}");
+    run.ends();
+    assert_eq!(stage.text("f.txt"), "one\n2\nthree\n");
+    is_agents(stage, "f.txt");
+    assert_eq!(stage.writers("mine.txt")[0], "user");
+    stage.touchmark(&["undo", stage.session().as_str(), "--yes"]);
+    assert_eq!(stage.text("f.txt"), THREE);
+    assert_eq!(stage.text("mine.txt"), "mine too\n");
     Ok(())
 }
 

@@ -12,6 +12,7 @@ pub(super) const AGENT: Agent = Agent {
     python: 12,
     tells_of_declined: false,
     own_gate: false,
+    has_prefix: false,
     lacks: &[
         ("formatter", "no formatter"),
         ("sub-agent", "only in a script"),

@@ -53,6 +53,23 @@ pub struct Agent<'a> {
 impl<'a> Agent<'a> {
     /// Starts an agent. `client` is the name that it sends to MCP servers.
     pub fn new(world: &'a World, agent: &'static str, client: &str, session: &str) -> Self {
+        Self::by(world, agent, client, session, Command::new("sh"))
+    }
+
+    /// Starts an agent below a witness, as a shim does.
+    pub fn witnessed(world: &'a World, agent: &'static str, session: &str) -> Self {
+        let mut shim = Command::new(binary().with_file_name("touchmark-hook"));
+        shim.args([agent, "run", "sh"]);
+        Self::by(world, agent, agent, session, shim)
+    }
+
+    fn by(
+        world: &'a World,
+        agent: &'static str,
+        client: &str,
+        session: &str,
+        mut command: Command,
+    ) -> Self {
         let files = world.outside().join(format!("agent-{session}"));
         fs::create_dir_all(&files).expect("an agent");
         let fifo = files.join("told");
@@ -61,7 +78,6 @@ impl<'a> Agent<'a> {
             .status()
             .expect("an agent");
         assert!(made.success());
-        let mut command = Command::new("sh");
         command
             .args(["-c", AGENT])
             .arg(binary())

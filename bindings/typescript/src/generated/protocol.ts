@@ -144,6 +144,27 @@ export interface AgentHeard {
   unclearTools?: number;
 }
 
+/**
+ * Makes a witness for an agent: the client runs it below `touchmark-witness`. The
+ * windows that its hooks open name the witness as `below` (ATTR-3). Without such
+ * a window, nothing that the agent writes is attributed by it.
+ */
+export interface AgentWitness {
+  /**
+   * The id of the process that will be the witness's launcher; `invalidParams`
+   * without it. The witness is needed until this process ends.
+   */
+  pid?: number | null;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** A witness that was made. */
+export interface AgentWitnessed {
+  /** The name of the witness and of its ring: see `Places::ring`. */
+  witness: string;
+}
+
 /** A write that the user has allowed after a denial. */
 export interface Allowed {
   /** The file. */
@@ -622,7 +643,8 @@ export type Clock = string;
 export interface CommandBegin {
   /**
    * The id of a window whose command runs this one, and whose witness sees it
-   * too. `None` if there is none. No effect if that window has no witness.
+   * too, or the name of an agent's witness. `None` if there is none. No effect
+   * if there is no such witness.
    */
   below?: string | null;
   /**
@@ -716,12 +738,16 @@ export interface CommandEnded {
    * people (SCOPE-5). `None` if it covered all.
    */
   partial?: string | null;
-  /**
-   * Why it is not known what the command wrote, although a witness was asked
-   * for, as a sentence for people (ATTR-3). `None` if it is known, or if no
-   * witness was asked for.
-   */
-  unwitnessed?: string | null;
+}
+
+/** A command of which not all writes were seen. */
+export interface CommandGap {
+  /** When its window ended. */
+  at: number;
+  /** The command's id, such as `c5`. */
+  command: string;
+  /** Why, as a part of a sentence for people. */
+  why: string;
 }
 
 /** Lists the newest commands. */
@@ -764,8 +790,15 @@ export interface CommandRow {
   session: SessionId;
   /** The session's label; `None` if it has none (SES-2). */
   sessionLabel?: string | null;
+  /**
+   * Why a witness has not seen all of its writes, as a part of a sentence for
+   * people. `None` if it has, or if there was none.
+   */
+  unwitnessed?: string | null;
   /** The number of versions recorded in the window so far. */
   versions: number;
+  /** Whether a witness has seen all of its writes (ATTR-3). */
+  witnessed?: boolean;
 }
 
 /** A list of commands. */
@@ -776,6 +809,17 @@ export interface CommandRows {
 
 /** The files that a command window covers. */
 export type CommandScope = "tracked" | "workspace";
+
+/**
+ * Adds a witness to an open window whose command has not begun: the client runs
+ * the command below `touchmark-witness`, with the ring of the window (ATTR-3).
+ */
+export interface CommandWitness {
+  /** The command's id. */
+  command: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
 
 /** One file of a commit. */
 export interface CommitFile {
@@ -2097,11 +2141,6 @@ export interface HookEvent {
    * agent.
    */
   agent: string;
-  /**
-   * The id of the command window whose witness sees the hook, and so the
-   * agent (ATTR-3). `None` if there is none.
-   */
-  below?: string | null;
   /** The JSON that the agent passed to its hook, unchanged. */
   input: unknown;
   /** The answer is worthless after that many milliseconds. */
@@ -2155,6 +2194,25 @@ export interface HookPrinted {
    * schema. `{}` has no effect.
    */
   stdout: string;
+}
+
+/**
+ * Adds a witness to the window of an agent's command (ATTR-3). The requesting
+ * process leads the command's session of the operating system, and its child
+ * will run the command below `touchmark-witness`. `notFound` if no hook has
+ * announced this command, or if it has a witness.
+ */
+export interface HookShell {
+  /** What the agent tells its shell to run. The command is in it, after `eval`. */
+  line: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** The result of `hook/shell`. */
+export interface HookShellBegun {
+  /** The id of the command's window, which names the ring: see `Places::ring`. */
+  command: string;
 }
 
 /** Identifies the client to the daemon. Calling it is optional. */
@@ -3110,6 +3168,22 @@ export interface SessionTruncated {
   withinMs?: number | null;
 }
 
+/** What witnesses have seen of a session's ended commands. */
+export interface SessionWitnessed {
+  /** The number of these commands. */
+  commands: number;
+  /** The newest one of those; `None` if there are none. */
+  gap?: CommandGap | null;
+  /** The number of those of which not all writes were seen. */
+  incomplete: number;
+  /** The session. */
+  session: SessionId;
+  /** The session's label; `None` if it has none (SES-2). */
+  sessionLabel?: string | null;
+  /** When the first of these commands began. */
+  since: number;
+}
+
 /** Ends the daemon cleanly. */
 export interface Shutdown {
   /** The answer is worthless after that many milliseconds. */
@@ -3245,6 +3319,8 @@ export interface StatusReport {
   version: string;
   /** The number of watched directories. */
   watchedDirectories: number;
+  /** The sessions with witnessed commands since the daemon started (ATTR-3). */
+  witnessed?: SessionWitnessed[];
   /** The absolute path of the workspace. */
   workspace: string;
 }
@@ -4014,6 +4090,7 @@ export interface WorktreeRows {
 /** The parameters and the result of each method. */
 export interface Methods {
   "activity/list": { params: ActivityList; result: Activities };
+  "agent/witness": { params: AgentWitness; result: AgentWitnessed };
   "audit": { params: Audit; result: Audited };
   "call/check": { params: CallCheck; result: CallChecked };
   "call/clear": { params: CallClear; result: Removed };
@@ -4027,6 +4104,7 @@ export interface Methods {
   "command/begin": { params: CommandBegin; result: CommandBegun };
   "command/end": { params: CommandEnd; result: CommandEnded };
   "command/list": { params: CommandList; result: CommandRows };
+  "command/witness": { params: CommandWitness; result: Done };
   "contents/forget": { params: ContentsForget; result: Done };
   "edit/abort": { params: EditAbort; result: Done };
   "edit/begin": { params: EditBegin; result: EditBegun };
@@ -4060,6 +4138,7 @@ export interface Methods {
   "hook/allow": { params: HookAllow; result: HookAllowed };
   "hook/event": { params: HookEvent; result: HookPrinted };
   "hook/join": { params: HookJoin; result: HookJoined };
+  "hook/shell": { params: HookShell; result: HookShellBegun };
   "initialize": { params: Initialize; result: Initialized };
   "model/list": { params: ModelList; result: ModelEntries };
   "model/record": { params: ModelRecord; result: ModelRecorded };

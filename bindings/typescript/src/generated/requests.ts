@@ -3,6 +3,7 @@
 import type {
   Methods,
   ActivityList,
+  AgentWitness,
   Audit,
   CallCheck,
   CallClear,
@@ -16,6 +17,7 @@ import type {
   CommandBegin,
   CommandEnd,
   CommandList,
+  CommandWitness,
   ContentsForget,
   EditAbort,
   EditBegin,
@@ -49,6 +51,7 @@ import type {
   HookAllow,
   HookEvent,
   HookJoin,
+  HookShell,
   Initialize,
   ModelList,
   ModelRecord,
@@ -114,6 +117,15 @@ export abstract class Requests {
    */
   activityList(params: ActivityList = {}, ask?: Ask): Promise<Methods["activity/list"]["result"]> {
     return this.call("activity/list", params, ask);
+  }
+
+  /**
+   * Makes a witness for an agent: the client runs it below `touchmark-witness`. The
+   * windows that its hooks open name the witness as `below` (ATTR-3). Without such
+   * a window, nothing that the agent writes is attributed by it.
+   */
+  agentWitness(params: AgentWitness = {}, ask?: Ask): Promise<Methods["agent/witness"]["result"]> {
+    return this.call("agent/witness", params, ask);
   }
 
   /** Compares everything on record with the disk. */
@@ -227,6 +239,16 @@ export abstract class Requests {
    */
   commandList(params: CommandList = {}, ask?: Ask): Promise<Methods["command/list"]["result"]> {
     return this.call("command/list", params, ask);
+  }
+
+  /**
+   * Adds a witness to an open window whose command has not begun: the client runs
+   * the command below `touchmark-witness`, with the ring of the window (ATTR-3).
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`.
+   */
+  commandWitness(params: CommandWitness, ask?: Ask): Promise<Methods["command/witness"]["result"]> {
+    return this.call("command/witness", params, ask);
   }
 
   /**
@@ -529,6 +551,18 @@ export abstract class Requests {
    */
   hookJoin(params: HookJoin, ask?: Ask): Promise<Methods["hook/join"]["result"]> {
     return this.call("hook/join", params, ask);
+  }
+
+  /**
+   * Adds a witness to the window of an agent's command (ATTR-3). The requesting
+   * process leads the command's session of the operating system, and its child
+   * will run the command below `touchmark-witness`. `notFound` if no hook has
+   * announced this command, or if it has a witness.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `notFound`.
+   */
+  hookShell(params: HookShell, ask?: Ask): Promise<Methods["hook/shell"]["result"]> {
+    return this.call("hook/shell", params, ask);
   }
 
   /**

@@ -8,7 +8,7 @@ use touchmark_client::proto::daemon::{AgentHeard, StatusReport};
 
 use crate::context::Context;
 use crate::daemon::doctor::Finding;
-use crate::settings::{Agent, Installed, Kind, Places, Present, Scope, TEST_SESSION};
+use crate::settings::{Agent, Installed, Places, Present, Scope, TEST_SESSION, Which};
 use crate::text::{directory, duration, escaped};
 
 /// Returns a finding for each agent that is on this machine, has touchmark's
@@ -26,7 +26,7 @@ pub(super) fn examine(
         let there = scopes.flat_map(|scope| places.as_ref()?.installed(agent, scope).ok());
         let hooks: Vec<Installed> = there
             .flatten()
-            .filter(|one| one.kind != Kind::Server)
+            .filter(|one| Which::HOOKS.is(one.kind))
             .collect();
         let name = agent.name();
         let heard = status.and_then(|status| status.agents.iter().find(|one| one.agent == name));

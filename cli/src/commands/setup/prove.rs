@@ -7,16 +7,18 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use touchmark_client::Workspace;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::SessionId;
 use touchmark_client::proto::daemon::Status;
 use touchmark_client::proto::sessions::SessionClose;
+use touchmark_client::{WITNESS_BINARY, Workspace, witness_program};
 
 use crate::context::Context;
+use crate::daemon;
 use crate::output::Failure;
 use crate::project;
 use crate::settings::{Agent, Installed, Kind, TEST_SESSION};
+use crate::system::files::{in_path, is_program};
 use crate::text::{count, directory};
 
 /// How long something that was installed may take, on a busy machine.
@@ -62,6 +64,49 @@ pub(super) fn run(
             Ok(format!("{said} as the plug-in would send it"))
         }
         Kind::Server => server(&workspace.root, what),
+        Kind::Witness => witness(what),
+        Kind::Shim => shim(what),
+    }
+}
+
+/// Runs a command as the agent would, and another one witnessed.
+fn witness(what: &Installed) -> Result<String, Unproved> {
+    let [script] = &what.command[..] else {
+        return Err(Unproved::Failed("the setting names no file".into()));
+    };
+    let ran = Command::new(script).arg("exit 7").output();
+    match ran.map(|ran| ran.status.code()) {
+        Ok(Some(7)) => {}
+        Ok(code) => return failed(format!("the command ended with {code:?}")),
+        Err(error) => return failed(error.to_string()),
+    }
+    witnessed()
+}
+
+/// Checks that a file comes first on the PATH, and runs a command witnessed.
+fn shim(what: &Installed) -> Result<String, Unproved> {
+    let name = what.path.file_name().unwrap_or_default();
+    let first = name.to_str().and_then(|name| in_path(name, is_program));
+    if first.as_deref() != Some(&what.path) {
+        let above = what.path.parent().unwrap_or(&what.path);
+        return Err(Unproved::Untried(format!(
+            "add `export PATH=\"{}:$PATH\"` at the end of your shell's startup file",
+            above.display()
+        )));
+    }
+    witnessed()
+}
+
+/// Runs a command below the witness.
+fn witnessed() -> Result<String, Unproved> {
+    let program = witness_program().ok_or_else(|| {
+        Unproved::Failed(format!(
+            "{WITNESS_BINARY} is not installed next to touchmark"
+        ))
+    })?;
+    match daemon::probe_witness(&program) {
+        Ok(()) => Ok("tried".into()),
+        Err(why) => failed(format!("commands cannot be witnessed here: {why}")),
     }
 }
 

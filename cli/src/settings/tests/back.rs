@@ -89,21 +89,21 @@ fn texts(parts: &[Part]) -> Vec<Vec<u8>> {
 #[test]
 fn whatever_was_put_in_in_whatever_order_comes_out_to_the_byte() {
     use Direction::{Install, Uninstall};
-    use Which::{All, Hooks};
+    let (all, hooks) = (Which::ALL, Which::HOOKS);
     let orders: &[&[(Direction, Which)]] = &[
-        &[(Install, All), (Uninstall, All)],
+        &[(Install, all), (Uninstall, all)],
         &[
-            (Install, Hooks),
-            (Install, All),
-            (Install, All),
-            (Uninstall, All),
+            (Install, hooks),
+            (Install, all),
+            (Install, all),
+            (Uninstall, all),
         ],
-        &[(Install, All), (Uninstall, Hooks), (Uninstall, All)],
+        &[(Install, all), (Uninstall, hooks), (Uninstall, all)],
         &[
-            (Install, All),
-            (Uninstall, Hooks),
-            (Install, Hooks),
-            (Uninstall, All),
+            (Install, all),
+            (Uninstall, hooks),
+            (Install, hooks),
+            (Uninstall, all),
         ],
     ];
     let mut tried = 0;
@@ -142,9 +142,9 @@ fn what_the_agent_writes_in_between_stays() {
         let into = |text: &str| {
             Kept(None, None)
                 .with(text)
-                .then(&parts, Direction::Install, Which::All)
+                .then(&parts, Direction::Install, Which::ALL)
         };
-        let out = |kept: Kept| kept.then(&parts, Direction::Uninstall, Which::All);
+        let out = |kept: Kept| kept.then(&parts, Direction::Uninstall, Which::ALL);
         if is_table(&parts) {
             // Codex appends tables, and one below the entry.
             let with = into("model = \"x\"");
@@ -190,20 +190,20 @@ fn a_server_of_the_users_own_stays() {
                 .to_string(),
         };
         let begin = Kept(None, None).with(&theirs);
-        let with = begin.then(&parts, Direction::Install, Which::All);
+        let with = begin.then(&parts, Direction::Install, Which::ALL);
         assert!(
             with.text().contains(theirs.trim_end_matches('}')),
             "{}",
             with.text()
         );
-        let left = with.then(&parts, Direction::Uninstall, Which::All);
+        let left = with.then(&parts, Direction::Uninstall, Which::ALL);
         assert_eq!(left.text(), theirs);
         // An entry that was touchmark's, and now runs something else.
-        let ours = Kept(None, None).then(&parts, Direction::Install, Which::All);
+        let ours = Kept(None, None).then(&parts, Direction::Install, Which::ALL);
         let changed = ours.text().replace("\"mcp\"]", "\"other\"]");
         let left = ours
             .with(&changed)
-            .then(&parts, Direction::Uninstall, Which::All);
+            .then(&parts, Direction::Uninstall, Which::ALL);
         assert!(left.text().contains("other"), "{}", left.text());
     }
 }
@@ -214,7 +214,7 @@ fn a_table_that_is_closed_is_left_to_the_user() {
     let parts = files(codex).remove(1);
     let refused = |text: &str| {
         let bytes = Some(text.as_bytes());
-        let (install, all) = (Direction::Install, Which::All);
+        let (install, all) = (Direction::Install, Which::ALL);
         changed(Path::new("/f"), &parts, install, all, bytes, None)
             .unwrap_err()
             .to_string()

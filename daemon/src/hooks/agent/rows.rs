@@ -22,7 +22,7 @@ use super::Is::{
     CompactedByHand, Declined, End, Failed, Interrupted, ModelUsed, Prompt, Start, Stop,
 };
 use super::settings::{
-    Addition, EntryFormat, Handler, SETTINGS, Servers, Settings, Switch, UserFile,
+    Addition, EntryFormat, Handler, SETTINGS, Servers, Settings, ShellPrefix, Switch, UserFile,
 };
 use super::{ARGUMENTS, Agent, Answers, Arguments, BASE, Does, Event, FIELDS, Fields, mute, tells};
 

@@ -33,6 +33,22 @@ pub struct Settings {
     pub runs_once: bool,
     /// The setting that switches all hooks off; `None` if there is none.
     pub switch: Option<Switch>,
+    /// The setting for a program that runs shell commands; `None` if there is
+    /// none.
+    pub shell: Option<ShellPrefix>,
+}
+
+/// A setting that names a program by which an agent runs its shell commands. The
+/// program gets the line for the shell as its argument.
+#[derive(Debug)]
+pub struct ShellPrefix {
+    /// The object that has the setting.
+    pub within: &'static str,
+    /// The setting's name.
+    pub name: &'static str,
+    /// The variable with the agent's process id in the program's environment. The
+    /// agent is the parent of what runs a command, and not of what runs a hook.
+    pub agent: &'static str,
 }
 
 /// A setting that switches all of an agent's hooks off.
@@ -61,6 +77,7 @@ pub(super) const SETTINGS: Settings = Settings {
     records_trust: false,
     runs_once: false,
     switch: None,
+    shell: None,
 };
 
 /// The settings of an agent's MCP servers.

@@ -10,6 +10,7 @@ use touchmark_proto::{Request, SessionId};
 use super::super::daemon_handle::DaemonHandle;
 use super::super::{links, notice, running, whose, wiped};
 use super::{Outcome, Told, cut, described, prints, worktrees};
+use crate::witness;
 
 /// The maximum length of the command that is a window's label, in bytes.
 const LABEL: usize = 200;
@@ -22,8 +23,9 @@ pub(super) async fn begin(
     call: &str,
     command: &str,
 ) -> Outcome {
+    let places = &daemon.cx.workspace.places;
     let begin = CommandBegin {
-        below: daemon.below.clone(),
+        below: { daemon.cx.process }.and_then(|process| witness::above(process, places)),
         ..CommandBegin::new(session.clone())
     };
     let begin = begin
@@ -34,7 +36,7 @@ pub(super) async fn begin(
     let Ok(begun) = daemon.ask(begin).await else {
         return Outcome::default();
     };
-    running::await_begin(daemon, session, call, &begun.command, label);
+    running::await_begin(daemon, session, call, command, &begun.command, label);
     prints::before(daemon, session, cwd, call, command).await;
     Outcome {
         undo: vec![Request::CommandEnd(

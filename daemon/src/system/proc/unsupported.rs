@@ -1,6 +1,7 @@
 //! Used on systems other than Linux, where these facts about processes are not
 //! available in a known way.
 
+use std::ffi::OsString;
 use std::io;
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ pub(crate) fn and_above(_pid: u32) -> Vec<Process> {
 }
 
 /// Returns no process.
+pub(crate) fn placed(_pid: u32) -> Option<Placed> {
+    None
+}
+
+/// Returns no process.
 pub(crate) fn children(_pid: u32) -> Vec<Placed> {
     Vec::new()
 }
@@ -38,6 +44,16 @@ pub(crate) fn all() -> Vec<Placed> {
 /// Returns the same id: there are no namespaces of processes.
 pub(crate) fn known_as(pid: u32, _to: u32) -> Option<u32> {
     Some(pid)
+}
+
+/// Returns nothing.
+pub(crate) fn variable(_pid: u32, _name: &str) -> Option<OsString> {
+    None
+}
+
+/// Returns false.
+pub(crate) fn is_witness(_pid: u32) -> bool {
+    false
 }
 
 /// Returns false.

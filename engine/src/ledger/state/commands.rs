@@ -75,7 +75,7 @@ impl State {
         Some(written.command)
     }
 
-    /// Returns a command as a row of an answer.
+    /// Returns a command as a row of an answer, without what a witness saw of it.
     pub fn command_row(&self, past: &PastCommand) -> CommandRow {
         CommandRow {
             command: command_name(past.command),
@@ -90,6 +90,8 @@ impl State {
             branch_before: past.branch_before.clone(),
             branch_after: past.branch_after.clone(),
             versions: past.versions,
+            witnessed: false,
+            unwitnessed: None,
         }
     }
 }

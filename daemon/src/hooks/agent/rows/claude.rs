@@ -32,6 +32,11 @@ pub(super) static ROW: Agent = Agent {
                 "/etc/claude-code/managed-settings.json",
             )),
         }),
+        shell: Some(ShellPrefix {
+            within: "env",
+            name: "CLAUDE_CODE_SHELL_PREFIX",
+            agent: "CLAUDE_PID",
+        }),
         ..SETTINGS
     },
     events: &[
