@@ -3,7 +3,8 @@
 use std::fmt;
 
 use tokio::sync::oneshot;
-use touchmark_engine::{Input, ReadOrder, State, WriteOutcome};
+use touchmark_engine::{Answer, Input, Learned, ReadOrder, State, WriteOutcome};
+use touchmark_proto::codec::Part;
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::content::{Met, Report};
@@ -29,6 +30,30 @@ impl fmt::Debug for Look {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Look")
     }
+}
+
+/// What another thread has produced for a request.
+#[derive(Debug)]
+pub enum Produced {
+    /// What the engine has asked.
+    Learned(Result<Learned, Error>),
+    /// An answer from the log, to which the stored contents add something.
+    Recalled(Box<Answer>),
+    /// No answer.
+    Failed(Error),
+    /// The answer to a task.
+    Reply(Box<Reply>),
+    /// The answer to a client.
+    Encoded(Encoded),
+}
+
+/// An encoded answer.
+#[derive(Debug)]
+pub enum Encoded {
+    /// The bytes to be sent.
+    Bytes(Vec<u8>),
+    /// An answer of a batch.
+    Part(Part),
 }
 
 /// An input of the loop in [`crate::run`], which takes inputs one by one.
@@ -77,6 +102,15 @@ pub enum Event {
         /// The requests that revert what was begun, if the client no longer
         /// waits for the answer (ATTR-9).
         undo: Vec<Request>,
+    },
+    /// Another thread has done something for a request.
+    Produced {
+        /// The request.
+        request: RequestId,
+        /// What it has produced.
+        produced: Produced,
+        /// Whether a client has made the request, not a task.
+        for_client: bool,
     },
     /// A task makes a request, as a client would.
     Call {

@@ -1,6 +1,8 @@
 //! What stored contents add to answers: line counts, previews, and which of the
 //! versions that were replaced unseen are lost.
 
+use std::collections::HashMap;
+
 use touchmark_engine::ranges::RangeSet;
 use touchmark_engine::{Answer, Difference, LinesWanted, State, TextPair};
 use touchmark_proto::edits::{EditCommitted, Outcome};
@@ -13,6 +15,64 @@ use touchmark_engine::text::lines;
 /// The most bytes compared for one answer, so that a long list cannot block the
 /// loop. The changes after that have no counts.
 const MOST: usize = 8 << 20;
+
+/// An answer that lacks what the stored contents add to it. Any thread can add
+/// it.
+pub(crate) struct Unfilled {
+    answer: Answer,
+    /// What the state has of the versions in the answer that were replaced
+    /// unseen.
+    replaced: HashMap<(RelPath, u64), Option<Replacement>>,
+    /// For each file of a commit, the version that it replaced unseen.
+    clobbered: Vec<Option<u64>>,
+}
+
+impl Unfilled {
+    pub(crate) fn new(answer: Answer, state: &State) -> Self {
+        let mut found = Self {
+            replaced: HashMap::new(),
+            clobbered: Vec::new(),
+            answer,
+        };
+        let mut versions: Vec<(RelPath, u64)> = Vec::new();
+        let reply = &found.answer.reply;
+        if let Reply::EditCommit(EditCommitted { files, .. }) = reply {
+            for file in files {
+                let version = file.version.as_ref().map(|version| version.clock.n);
+                let replaced = version.and_then(|n| replaced_by(state, &file.path, n));
+                versions.extend(replaced.map(|n| (file.path.clone(), n)));
+                found.clobbered.push(replaced);
+            }
+        }
+        if let Reply::FileHistory(all) = reply {
+            let marked = all.versions.iter().filter(|version| is_marked(version));
+            versions.extend(marked.map(|version| (version.path.clone(), recorded(version))));
+        }
+        let rows = changes_of(reply).iter();
+        let lost = rows.filter_map(|row| row.lost.as_deref());
+        versions.extend(lost.map(|lost| (lost.path.clone(), lost.clock.n)));
+        for (path, n) in versions {
+            let replacement = Replacement::of(state, &path, n);
+            found.replaced.insert((path, n), replacement);
+        }
+        found
+    }
+
+    /// Returns the number of comparisons and reads that filling it needs.
+    pub(crate) fn work(&self) -> usize {
+        self.answer.lines.len() + self.answer.previews.len() + self.replaced.len()
+    }
+
+    /// Returns the answer as it is.
+    pub(crate) fn reply(&self) -> &Reply {
+        &self.answer.reply
+    }
+
+    /// Returns the answer as it is.
+    pub(crate) fn into_reply(self) -> Reply {
+        self.answer.reply
+    }
+}
 
 /// Reads stored contents, within a budget of bytes to compare.
 pub(crate) struct Contents<'a> {
@@ -27,14 +87,19 @@ impl<'a> Contents<'a> {
 
     /// Returns the answer with its line counts and previews, and without the
     /// versions of which nothing is lost.
-    pub(crate) fn fill(&mut self, answer: Answer, state: &State) -> Reply {
-        let Answer {
-            mut reply,
-            lines,
-            previews,
-        } = answer;
+    pub(crate) fn fill(&mut self, unfilled: Unfilled) -> Reply {
+        let Unfilled {
+            answer:
+                Answer {
+                    mut reply,
+                    lines,
+                    previews,
+                },
+            replaced,
+            clobbered,
+        } = unfilled;
         if !lines.is_empty() {
-            let changes = changes_of(&mut reply);
+            let changes = changes_of_mut(&mut reply);
             for LinesWanted {
                 index,
                 old,
@@ -62,54 +127,30 @@ impl<'a> Contents<'a> {
                 }
             }
         }
-        self.leave_out(&mut reply, state);
+        let mut lost = |path: &RelPath, n: u64| {
+            let replacement = replaced.get(&(path.clone(), n));
+            self.loses(replacement.and_then(Option::as_ref))
+        };
+        leave_out(&mut reply, &clobbered, &mut lost);
         reply
-    }
-
-    /// Leaves out the versions that were replaced unseen, and of which nothing
-    /// is lost.
-    fn leave_out(&mut self, reply: &mut Reply, state: &State) {
-        let mut kept = |lost: &Version| self.is_lost(&lost.path, lost.clock.n, state);
-        match reply {
-            Reply::EditCommit(EditCommitted { files, changes }) => {
-                for change in changes.iter_mut() {
-                    change.lost = change.lost.take().filter(|lost| kept(lost));
-                }
-                for file in files {
-                    let version = file.version.as_ref().map(|version| version.clock.n);
-                    let replaced = version.and_then(|n| replaced_by(state, &file.path, n));
-                    if file.outcome == Outcome::Clobbered
-                        && replaced.is_some_and(|n| !self.is_lost(&file.path, n, state))
-                    {
-                        file.outcome = Outcome::Applied;
-                    }
-                }
-            }
-            Reply::SessionOpen(opened) => opened.modified.retain(|row| tells(row, &mut kept)),
-            Reply::CommandEnd(ended) => ended.changes.retain(|row| tells(row, &mut kept)),
-            Reply::ModifiedList(list) => list.changes.retain(|row| tells(row, &mut kept)),
-            Reply::ModifiedTake(taken) => taken.changes.retain(|row| tells(row, &mut kept)),
-            Reply::FileHistory(all) => {
-                for version in &mut all.versions {
-                    self.mark(version, state);
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Leaves out of a version that it was replaced unseen, if nothing of it is
     /// lost.
     pub(crate) fn mark(&mut self, version: &mut Version, state: &State) {
-        if version.overwritten == Some(true) {
-            let n = version.amends.map_or(version.clock.n, |amended| amended.n);
-            version.overwritten = self.is_lost(&version.path, n, state).then_some(true);
+        if is_marked(version) {
+            let is_lost = self.is_lost(&version.path, recorded(version), state);
+            version.overwritten = is_lost.then_some(true);
         }
     }
 
     /// Returns whether something is lost of a version that was replaced unseen.
     pub(crate) fn is_lost(&mut self, path: &RelPath, version: u64, state: &State) -> bool {
-        let Some(replacement) = Replacement::of(state, path, version) else {
+        self.loses(Replacement::of(state, path, version).as_ref())
+    }
+
+    fn loses(&mut self, replacement: Option<&Replacement>) -> bool {
+        let Some(replacement) = replacement else {
             return true;
         };
         let lost = replacement.lost(|hash| {
@@ -199,18 +240,73 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// Returns the changes that an answer lists, in the order to which
-/// [`LinesWanted::index`] refers.
-fn changes_of(reply: &mut Reply) -> &mut [Change] {
+/// Leaves out the versions that were replaced unseen, and of which nothing is
+/// lost.
+fn leave_out(
+    reply: &mut Reply,
+    clobbered: &[Option<u64>],
+    is_lost: &mut impl FnMut(&RelPath, u64) -> bool,
+) {
+    let mut kept = |lost: &Version| is_lost(&lost.path, lost.clock.n);
     match reply {
-        Reply::SessionOpen(opened) => &mut opened.modified,
-        Reply::FileRead(read) => read.change.as_mut_slice(),
-        Reply::EditCommit(committed) => &mut committed.changes,
-        Reply::CommandEnd(ended) => &mut ended.changes,
-        Reply::ModifiedList(list) => &mut list.changes,
-        Reply::ModifiedTake(taken) => &mut taken.changes,
-        _ => &mut [],
+        Reply::EditCommit(EditCommitted { files, changes }) => {
+            for change in changes.iter_mut() {
+                change.lost = change.lost.take().filter(|lost| kept(lost));
+            }
+            for (file, replaced) in files.iter_mut().zip(clobbered) {
+                if file.outcome == Outcome::Clobbered
+                    && replaced.is_some_and(|n| !is_lost(&file.path, n))
+                {
+                    file.outcome = Outcome::Applied;
+                }
+            }
+        }
+        Reply::SessionOpen(opened) => opened.modified.retain(|row| tells(row, &mut kept)),
+        Reply::CommandEnd(ended) => ended.changes.retain(|row| tells(row, &mut kept)),
+        Reply::ModifiedList(list) => list.changes.retain(|row| tells(row, &mut kept)),
+        Reply::ModifiedTake(taken) => taken.changes.retain(|row| tells(row, &mut kept)),
+        Reply::FileHistory(all) => {
+            for version in all.versions.iter_mut().filter(|version| is_marked(version)) {
+                let is_lost = is_lost(&version.path, recorded(version));
+                version.overwritten = is_lost.then_some(true);
+            }
+        }
+        _ => {}
     }
+}
+
+/// Returns whether a version is marked as replaced unseen.
+fn is_marked(version: &Version) -> bool {
+    version.overwritten == Some(true)
+}
+
+/// Returns the number of the fact that recorded a version first.
+fn recorded(version: &Version) -> u64 {
+    version.amends.map_or(version.clock.n, |amended| amended.n)
+}
+
+/// Passes the changes that an answer lists, in the order to which
+/// [`LinesWanted::index`] refers.
+macro_rules! changes {
+    ($reply:expr, $as_slice:ident, $($reference:tt)+) => {
+        match $reply {
+            Reply::SessionOpen(opened) => $($reference)+ opened.modified,
+            Reply::FileRead(read) => read.change.$as_slice(),
+            Reply::EditCommit(committed) => $($reference)+ committed.changes,
+            Reply::CommandEnd(ended) => $($reference)+ ended.changes,
+            Reply::ModifiedList(list) => $($reference)+ list.changes,
+            Reply::ModifiedTake(taken) => $($reference)+ taken.changes,
+            _ => $($reference)+ [],
+        }
+    };
+}
+
+fn changes_of(reply: &Reply) -> &[Change] {
+    changes!(reply, as_slice, &)
+}
+
+fn changes_of_mut(reply: &mut Reply) -> &mut [Change] {
+    changes!(reply, as_mut_slice, &mut)
 }
 
 /// Returns whether a row is no loss, or one of a version that is lost.

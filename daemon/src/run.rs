@@ -22,9 +22,11 @@ mod fleet;
 mod guarded;
 mod host;
 mod lane;
+mod manager;
 mod open;
 mod outbox;
 mod place;
+mod produce;
 mod reading;
 mod reload;
 mod replay;
@@ -273,36 +275,6 @@ impl Daemon {
         }
     }
 
-    /// Reports to the service manager. The daemon is ready when it can answer
-    /// immediately: after the comparison that a start begins with (ATTR-13).
-    fn tell_manager(&mut self) {
-        if self.manager.is_heard() {
-            let ready = !self.engine.is_reconciling();
-            self.manager.turn(ready, self.summary(ready));
-        }
-    }
-
-    /// Returns a line about the daemon's state.
-    fn summary(&self, ready: bool) -> String {
-        let counts = self.engine.counts();
-        let mut line = format!(
-            "{}: {} tracked files, {} sessions",
-            self.options.workspace.display(),
-            counts.tracked,
-            counts.sessions
-        );
-        if !ready {
-            line.push_str("; comparing with the disk");
-        }
-        if self.storage.trouble.is_some() {
-            line.push_str("; the state cannot be stored");
-        }
-        if self.configuration.refused.is_some() {
-            line.push_str("; the configuration was refused in part");
-        }
-        line
-    }
-
     fn take(&mut self, event: Event) {
         tracing::trace!("takes {event:?}");
         match event {
@@ -348,6 +320,11 @@ impl Daemon {
                 });
                 self.tell_kept();
             }
+            Event::Produced {
+                request,
+                produced,
+                for_client,
+            } => self.produced(request, produced, for_client),
             Event::Call {
                 connection,
                 ask,

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use touchmark_proto::codec::{
-    ClientMessage, Decoder, Encoder, Incoming, MAX_FRAME, MessageId, Rejected, ServerMessage, Wire,
-    frames, json,
+    ClientMessage, Decoder, Encoder, Incoming, MAX_FRAME, MessageId, Part, Rejected, ServerMessage,
+    Wire, frames, json,
 };
 use touchmark_proto::daemon::{Done, Initialize, Ping, Program};
 use touchmark_proto::{Error, ErrorCode, Reply, Request};
@@ -344,7 +344,10 @@ fn an_answer_over_the_limit_becomes_an_error_with_its_id() {
     let encoder = Encoder::new(Wire::Lines, 1000, b"/w".as_slice());
     let mut out = Vec::new();
     encoder
-        .batch(&[reply(&"x".repeat(900)), reply("y")], &mut out)
+        .batch(
+            &[&"x".repeat(900), "y"].map(|text| part(&encoder, reply(text))),
+            &mut out,
+        )
         .unwrap();
     let array: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
     assert_eq!(array.len(), 2);
@@ -353,6 +356,13 @@ fn an_answer_over_the_limit_becomes_an_error_with_its_id() {
             .iter()
             .all(|one| one["error"]["data"]["code"] == "tooLarge")
     );
+}
+
+fn part(encoder: &Encoder, reply: ServerMessage) -> Part {
+    let ServerMessage::Reply { id, outcome } = reply else {
+        panic!("no reply");
+    };
+    encoder.part(id, outcome)
 }
 
 #[test]
@@ -372,7 +382,8 @@ fn a_batch_is_answered_in_one_array() {
     ];
     let mut out = Vec::new();
     let encoder = Encoder::new(Wire::Lines, MAX_FRAME, b"/w".as_slice());
-    encoder.batch(&replies, &mut out).unwrap();
+    let parts = replies.map(|reply| part(&encoder, reply));
+    encoder.batch(&parts, &mut out).unwrap();
     let array: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
     assert_eq!(
         array[0],

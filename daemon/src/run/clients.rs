@@ -1,7 +1,6 @@
 //! The clients, and their requests that are not answered yet.
 
 use std::collections::{HashMap, HashSet};
-use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,12 +11,13 @@ use touchmark_proto::{
     COMMON_ERRORS, ConnectionId, Error, ErrorCode, Millis, Reply, Request, RequestId,
 };
 
-use super::fair::Fair;
+use super::fair::{Fair, Kind};
+use super::produce::Production;
 use super::subscriptions::Subscriptions;
 use crate::desktop::Desktop;
-use crate::event::Event;
+use crate::event::{Encoded, Event};
 use crate::life::Lock;
-use crate::socket::{Hub, Listener, Peer};
+use crate::socket::{Encoding, Hub, Listener, Peer};
 
 /// How often to look whether clients read, if all requests wait for that.
 const READS_EVERY: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ const READS_EVERY: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) connection: ConnectionId,
-    method: Discriminant<Request>,
+    kind: Kind,
     /// The errors that its method can answer in addition to the common ones.
     errors: &'static [ErrorCode],
     /// The time after which the client ignores the answer; `None`: never.
@@ -39,7 +39,7 @@ impl Asked {
     pub(super) fn new(connection: ConnectionId, ask: &Request, until: Option<Millis>) -> Self {
         Self {
             connection,
-            method: discriminant(ask),
+            kind: Kind::of(ask),
             errors: ask.errors(),
             until,
             changes_state: row(ask).changes,
@@ -63,7 +63,9 @@ pub(super) struct Clients {
     pub(super) waiting: Fair,
     /// Requests in the engine or in the outbox that are not answered yet.
     pub(super) asked: HashMap<RequestId, Asked>,
-    /// Those of them that tasks have made.
+    /// Long answers that another thread completes.
+    pub(super) production: Production,
+    /// The requests that tasks have made.
     calls: HashMap<RequestId, oneshot::Sender<Result<Reply, Error>>>,
     /// The requests that revert what a task began, until its answer is sent.
     begun: HashMap<RequestId, Vec<Request>>,
@@ -96,6 +98,7 @@ impl Clients {
             last_connection: 0,
             waiting: Fair::default(),
             asked: HashMap::new(),
+            production: Production::default(),
             calls: HashMap::new(),
             begun: HashMap::new(),
             answered: Vec::new(),
@@ -142,9 +145,10 @@ impl Clients {
 
     /// Returns the requests of the next turn.
     pub(super) fn take_requests(&mut self) -> Vec<Event> {
-        let peers = &self.peers;
-        let reads = |of| peers.get(&of).is_none_or(|peer| peer.reads());
-        self.waiting.take(reads)
+        let (peers, room) = (&self.peers, self.production.has_room());
+        let reads = |of| room && peers.get(&of).is_none_or(|peer| peer.reads());
+        let waits = |request| self.asked.contains_key(&request);
+        self.waiting.take(reads, waits)
     }
 
     /// Returns when to look whether clients have read their answers; `None` if
@@ -173,16 +177,47 @@ impl Clients {
             let _nobody_waits = call.send(outcome);
             return;
         }
-        if let Some(peer) = self.peers.get(&asked.connection) {
-            let bytes = peer.answer(request, outcome);
-            let Asked {
-                connection, method, ..
-            } = asked;
-            self.waiting.answered(connection, method, bytes);
+        self.send(asked, |peer| peer.answer(request, outcome));
+    }
+
+    /// Passes an answer to its client by `how`, which returns the answer's size.
+    fn send(&mut self, asked: Asked, how: impl FnOnce(&Peer) -> usize) {
+        let Asked {
+            connection, kind, ..
+        } = asked;
+        if let Some(peer) = self.peers.get(&connection) {
+            let bytes = how(peer);
+            self.waiting.answered(connection, kind, bytes);
             if self.answered.last().is_none_or(|last| last.id != peer.id) {
                 self.answered.push(Arc::clone(peer));
             }
         }
+    }
+
+    /// Answers a request that waits for its answer.
+    pub(super) fn answered(&mut self, request: RequestId, outcome: Result<Reply, Error>) {
+        if let Some(asked) = self.asked.remove(&request) {
+            self.answer(asked, request, outcome);
+        }
+    }
+
+    /// As [`answered`](Self::answered), with an answer that is encoded already.
+    pub(super) fn answered_encoded(&mut self, request: RequestId, answer: Encoded) {
+        if let Some(asked) = self.asked.remove(&request) {
+            self.send(asked, |peer| peer.answer_encoded(request, Some(answer)));
+        }
+    }
+
+    /// Returns whether a task has made the request.
+    pub(super) fn is_call(&self, request: RequestId) -> bool {
+        self.calls.contains_key(&request)
+    }
+
+    /// Returns what encodes the answer to a client's request; `None` if no client
+    /// gets one.
+    pub(super) fn encoding(&self, request: RequestId) -> Option<Encoding> {
+        let asked = self.asked.get(&request)?;
+        self.peers.get(&asked.connection)?.encoding(request)
     }
 
     /// Writes the turn's answers to the sockets, with one call for each client.

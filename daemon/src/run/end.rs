@@ -53,7 +53,9 @@ impl Daemon {
             self.refuse(event);
         }
         self.close_turn();
-        while (!again && !self.outbox.is_empty()) || self.engine.is_writing() {
+        while (!again && (!self.outbox.is_empty() || self.clients.production.is_busy()))
+            || self.engine.is_writing()
+        {
             match timeout_at(deadline, events.recv()).await {
                 Ok(Some(event @ Event::Ask { .. })) => self.refuse(event),
                 // Results of writes and reads in progress still count.
@@ -63,6 +65,7 @@ impl Daemon {
                     | Event::Written { .. }
                     | Event::Read { .. }
                     | Event::Look(_)
+                    | Event::Produced { .. }
                     | Event::Answered { .. }),
                 )) => {
                     self.take(event);

@@ -8,11 +8,13 @@
 //! request, however many the others have queued.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::mem::{Discriminant, discriminant};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use touchmark_proto::{ConnectionId, Request};
+use touchmark_engine::requests::{paths, session};
+use touchmark_proto::{ConnectionId, Request, RequestId};
 
 use crate::event::Event;
 
@@ -27,11 +29,18 @@ const BUDGET: Duration = Duration::from_millis(4);
 /// which none is measured if no others wait.
 const FEW: u64 = 16;
 
+/// How long no further long request is taken while the last one is not answered.
+/// Several that wait for one fence would be answered in one turn.
+const AFTER_LONG: Duration = Duration::from_millis(50);
+
+/// The number of kinds of requests whose sizes are kept.
+const KINDS: usize = 4_096;
+
 /// The weight of the newest measurement in the average: one in this number.
 const SMOOTHING: u64 = 4;
 
-/// A method belongs to the lane of long requests if its latest answers had more
-/// than about this number of bytes.
+/// A request belongs to the lane of long ones if the latest answers to its kind
+/// had more than about this number of bytes.
 const LONG: usize = 32 << 10;
 
 /// A lane's requests: the short or the long ones.
@@ -52,10 +61,13 @@ pub(super) struct Fair {
     /// had no request for long does not save up more.
     floor: [u64; 2],
     waiting: usize,
-    /// Whether all that waits are long requests of clients that do not read.
+    /// Whether all that waits are long requests that may not be taken now.
     is_blocked: bool,
     /// The sizes of all answers.
     sizes: Sizes,
+    /// Whether an answer of a method was long; none of a method that was not
+    /// answered yet.
+    long: HashMap<Discriminant<Request>, bool>,
     /// The number of requests taken last, and the processor time of this thread
     /// at that moment; `None` if they are not measured.
     measured: Option<(u64, u64)>,
@@ -63,16 +75,35 @@ pub(super) struct Fair {
     average: u64,
     /// Whether the last turn took a long request, whose time does not count.
     took_long: bool,
+    /// The long request that was taken last, and when.
+    last_long: Option<(RequestId, Instant)>,
 }
 
-/// The size of each method's longest answer, which the following ones reduce
-/// slowly.
+/// The requests whose answers are about equally long: the method, and a hash of
+/// the session and of about how many paths are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Kind(Discriminant<Request>, u64);
+
+impl Kind {
+    pub(super) fn of(ask: &Request) -> Self {
+        let mut hasher = DefaultHasher::new();
+        session(ask).hash(&mut hasher);
+        paths(ask).len().checked_ilog2().hash(&mut hasher);
+        Self(discriminant(ask), hasher.finish())
+    }
+}
+
+/// The size of the longest answer to each kind of request, which the following
+/// ones reduce slowly.
 #[derive(Debug, Default)]
-struct Sizes(HashMap<Discriminant<Request>, usize>);
+struct Sizes(HashMap<Kind, usize>);
 
 impl Sizes {
-    fn add(&mut self, method: Discriminant<Request>, bytes: usize) {
-        let size = self.0.entry(method).or_default();
+    fn add(&mut self, kind: Kind, bytes: usize) {
+        if self.0.len() == KINDS && !self.0.contains_key(&kind) {
+            self.0.clear();
+        }
+        let size = self.0.entry(kind).or_default();
         *size = bytes.max(*size - *size / 8);
     }
 }
@@ -95,9 +126,11 @@ impl Default for Fair {
             waiting: 0,
             is_blocked: false,
             sizes: Sizes::default(),
+            long: HashMap::new(),
             measured: None,
             average: BUDGET.as_nanos() as u64 / FEW,
             took_long: false,
+            last_long: None,
         }
     }
 }
@@ -108,9 +141,14 @@ impl Fair {
         self.waiting == 0 || self.is_blocked
     }
 
-    /// Returns whether requests wait for clients that do not read.
+    /// Returns whether all that waits are long requests that may not be taken now.
     pub(super) fn is_blocked(&self) -> bool {
         self.is_blocked
+    }
+
+    /// Notes that there is room for a long request again.
+    pub(super) fn unblock(&mut self) {
+        self.is_blocked = false;
     }
 
     /// Queues a request, or the end of its connection. What that one has asked
@@ -144,29 +182,38 @@ impl Fair {
         self.line_up(connection);
     }
 
-    /// Notes the size of a method's answer.
-    pub(super) fn answered(
-        &mut self,
-        connection: ConnectionId,
-        method: Discriminant<Request>,
-        bytes: usize,
-    ) {
-        self.sizes.add(method, bytes);
+    /// Notes the size of an answer.
+    pub(super) fn answered(&mut self, connection: ConnectionId, kind: Kind, bytes: usize) {
+        self.sizes.add(kind, bytes);
+        *self.long.entry(kind.0).or_default() |= bytes > LONG;
         if let Some(queue) = self.queues.get_mut(&connection) {
-            queue.sizes.add(method, bytes);
+            queue.sizes.add(kind, bytes);
         }
     }
 
     /// Returns the requests of the next turn. `reads` returns whether a client
-    /// reads its answers.
-    pub(super) fn take(&mut self, reads: impl Fn(ConnectionId) -> bool) -> Vec<Event> {
+    /// may get a long answer now: it reads them, and there is room for one.
+    /// `waits` returns whether a request is not answered yet.
+    pub(super) fn take(
+        &mut self,
+        reads: impl Fn(ConnectionId) -> bool,
+        waits: impl Fn(RequestId) -> bool,
+    ) -> Vec<Event> {
         self.measure();
         let fitting = BUDGET.as_nanos() as u64 / self.average.max(1);
         let most = usize::try_from(fitting.clamp(1, MOST)).unwrap_or(1);
         let shorts = std::iter::from_fn(|| self.pop(Lane::Short, |_| true));
         let mut events: Vec<Event> = shorts.take(most).collect();
         let taken = events.len() as u64;
-        let long = self.pop(Lane::Long, reads);
+        let waits =
+            |(last, since): (RequestId, Instant)| since.elapsed() < AFTER_LONG && waits(last);
+        let long = match self.last_long.is_some_and(waits) {
+            true => None,
+            false => self.pop(Lane::Long, reads),
+        };
+        if let Some(Event::Ask { request, .. }) = &long {
+            self.last_long = Some((*request, Instant::now()));
+        }
         let mixes = std::mem::replace(&mut self.took_long, long.is_some()) || self.took_long;
         events.extend(long);
         let worth = taken > 0 && !mixes && (self.waiting > 0 || taken > FEW);
@@ -190,12 +237,17 @@ impl Fair {
         let Event::Ask { ask, .. } = event else {
             return Lane::Short;
         };
-        let method = discriminant(ask);
-        let size = own.0.get(&method).or_else(|| self.sizes.0.get(&method));
-        // A method that was not answered yet may be anything.
-        match size {
-            Some(size) if *size <= LONG => Lane::Short,
-            _ => Lane::Long,
+        let kind = Kind::of(ask);
+        let known = own.0.get(&kind).or_else(|| self.sizes.0.get(&kind));
+        let is_long = match known {
+            Some(size) => *size > LONG,
+            // A kind that was not answered yet may be long, if others of its
+            // method were.
+            None => self.long.get(&kind.0).copied().unwrap_or(true),
+        };
+        match is_long {
+            true => Lane::Long,
+            false => Lane::Short,
         }
     }
 
@@ -251,9 +303,11 @@ fn processor_time() -> u64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use touchmark_proto::RequestId;
+    use touchmark_proto::SessionId;
     use touchmark_proto::daemon::{Ping, Sync};
+    use touchmark_proto::sessions::SessionOpen;
 
     use super::*;
 
@@ -278,7 +332,7 @@ mod tests {
     /// Returns a value in which the answers of [`ask`] are known to be short.
     fn fair() -> Fair {
         let mut fair = Fair::default();
-        let ping = discriminant(&Request::Ping(Ping {}));
+        let ping = Kind::of(&Request::Ping(Ping {}));
         fair.answered(ConnectionId(0), ping, 50);
         fair
     }
@@ -289,11 +343,11 @@ mod tests {
         for number in 0..1_000 {
             fair.push(ConnectionId(number % 5), ask(number % 5, number));
         }
-        let first = fair.take(|_| true);
+        let first = fair.take(|_| true, |_| false);
         assert_eq!(first.len() as u64, FEW);
         assert_eq!(order(&first[..10]), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
         fair.push(ConnectionId(9), ask(9, 1_000));
-        let next = fair.take(|_| true);
+        let next = fair.take(|_| true, |_| false);
         let place = order(&next).iter().position(|connection| *connection == 9);
         assert_eq!(place, Some(0));
     }
@@ -316,22 +370,25 @@ mod tests {
         }
         for served in [1, 2, 3, 1] {
             fair.push(ConnectionId(9), ask(9, 0));
-            assert_eq!(order(&fair.take(|_| true)), [9, served]);
+            assert_eq!(order(&fair.take(|_| true, |_| false)), [9, served]);
         }
         // Each client's own answers count first.
-        let sync = discriminant(&Request::Sync(Sync {}));
+        let sync = Kind::of(&Request::Sync(Sync {}));
         for (connection, size) in [(1, 2 * LONG), (2, 2 * LONG), (3, 2 * LONG), (9, 50)] {
             fair.answered(ConnectionId(connection), sync, size);
         }
         fair.push(ConnectionId(9), long(9));
-        assert_eq!(order(&fair.take(|_| false)), [9]);
+        assert_eq!(order(&fair.take(|_| false, |_| false)), [9]);
         // Who does not read is not worked for, and the loop does not wait for it.
-        assert!(fair.take(|_| false).is_empty());
+        assert!(fair.take(|_| false, |_| false).is_empty());
         assert!(fair.is_empty() && fair.is_blocked());
-        assert_eq!(order(&fair.take(|connection| connection.0 == 3)), [3]);
+        assert_eq!(
+            order(&fair.take(|connection| connection.0 == 3, |_| false)),
+            [3]
+        );
         // Nor is who has gone.
         fair.push(ConnectionId(2), Event::Disconnected(ConnectionId(2)));
-        let last = fair.take(|_| true);
+        let last = fair.take(|_| true, |_| false);
         assert!(matches!(last[..], [Event::Disconnected(ConnectionId(2))]));
         assert_eq!(fair.waiting, 0);
     }
@@ -345,7 +402,7 @@ mod tests {
             for number in 0..2_000 {
                 fair.push(ConnectionId(1), ask(1, number));
             }
-            fair.take(|_| true).len() as u64
+            fair.take(|_| true, |_| false).len() as u64
         };
         assert_eq!(take_with(5_000_000), 1);
         assert_eq!(take_with(400_000), 10);
@@ -360,7 +417,7 @@ mod tests {
         }
         fair.push(ConnectionId(1), Event::Disconnected(ConnectionId(1)));
         let numbers: Vec<Option<u64>> = fair
-            .take(|_| true)
+            .take(|_| true, |_| false)
             .iter()
             .map(|event| match event {
                 Event::Ask { request, .. } => Some(request.0),
@@ -369,5 +426,44 @@ mod tests {
             .collect();
         assert_eq!(numbers, [Some(1), Some(2), Some(3), Some(4), None]);
         assert!(fair.is_empty() && fair.queues.is_empty());
+    }
+
+    #[test]
+    fn no_long_request_is_taken_while_the_last_one_waits() {
+        let mut fair = fair();
+        for connection in 1..3 {
+            fair.push(ConnectionId(connection), long(connection));
+        }
+        assert_eq!(order(&fair.take(|_| true, |_| true)), [1]);
+        assert!(fair.take(|_| true, |_| true).is_empty());
+        assert!(fair.is_blocked());
+        fair.unblock();
+        assert_eq!(order(&fair.take(|_| true, |_| false)), [2]);
+    }
+
+    #[test]
+    fn short_answers_to_others_make_no_request_short() {
+        let list = |session: &str| {
+            let session = SessionId::new(session).unwrap();
+            Request::SessionOpen(SessionOpen::new(session))
+        };
+        let mut fair = Fair::default();
+        fair.answered(ConnectionId(1), Kind::of(&list("long")), 1 << 20);
+        for _ in 0..100 {
+            fair.answered(ConnectionId(2), Kind::of(&list("short")), 100);
+        }
+        let lane = |name: &str| {
+            let ask = Event::Ask {
+                request: RequestId(1),
+                connection: ConnectionId(3),
+                ask: list(name),
+                until: None,
+            };
+            fair.lane(&ask, &Sizes::default())
+        };
+        assert_eq!(
+            [lane("long"), lane("short"), lane("another")],
+            [Lane::Long, Lane::Short, Lane::Long]
+        );
     }
 }

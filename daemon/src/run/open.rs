@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use touchmark_engine::ledger::stored::{Unreadable, decode_snapshot, encode_snapshot};
 use touchmark_engine::patterns::Patterns;
@@ -34,7 +35,7 @@ use crate::life::{Lock, own_files, usable_directory};
 use crate::past::{Lineages, Looks, Origins};
 use crate::review::Kept;
 use crate::scope::{self, Sweeper};
-use crate::socket::{Hub, Listener, Unfinished};
+use crate::socket::{DECODERS, Hub, Listener, Unfinished};
 use crate::store::{self, Opened, StoreError};
 use crate::telemetry;
 use crate::time::Timeline;
@@ -181,6 +182,7 @@ impl Daemon {
             root: Arc::from(&*root),
             time: time.clone(),
             unfinished: Unfinished::default(),
+            decoders: Semaphore::new(DECODERS),
         };
         let sweeper = Sweeper::new(
             scope::Settings {

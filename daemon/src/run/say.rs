@@ -1,8 +1,6 @@
 //! The outbox's messages, and how they are sent: answers and events.
 
-use touchmark_engine::{
-    Answer, Fact, Input, Learned, Notice, Question, Recall, WriteOrder, recall,
-};
+use touchmark_engine::{Answer, Fact, Input, Learned, Notice, Question, Recall, WriteOrder};
 use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
@@ -12,6 +10,7 @@ use super::Daemon;
 use super::clients::Asked;
 use super::edited::edited;
 use super::end::Ending;
+use super::produce::FEW;
 use super::replay;
 use super::subscriptions::Subscription;
 use crate::context::storage;
@@ -134,31 +133,22 @@ impl Daemon {
         match say {
             Say::Answer { request, answer } => {
                 let undo = self.clients.take_begun(request);
-                let Some(asked) = self.clients.asked.remove(&request) else {
+                let Some(asked) = self.clients.asked.get(&request).copied() else {
                     for ask in undo {
                         self.ask_internally(ask);
                     }
                     return self.undo_unheard(answer.ok());
                 };
-                let outcome = match (answer, failed) {
+                match (answer, failed) {
                     (Ok(answer), Some(cause)) if asked.changes_state => {
                         self.undo_unheard(Some(answer));
-                        Err(storage(cause))
+                        self.clients.answered(request, Err(storage(cause)));
                     }
-                    (Ok(answer), _) => {
-                        let state = self.engine.state();
-                        Ok(self.storage.contents().fill(*answer, state))
-                    }
-                    (Err(error), _) => Err(error),
-                };
-                self.clients.answer(asked, request, outcome);
-            }
-            Say::Recall { request, recall } => {
-                if let Some(asked) = self.clients.asked.remove(&request) {
-                    let outcome = self.recall(recall);
-                    self.clients.answer(asked, request, outcome);
+                    (Ok(answer), _) => self.complete(request, *answer),
+                    (Err(error), _) => self.clients.answered(request, Err(error)),
                 }
             }
+            Say::Recall { request, recall } => self.recall(request, recall),
             Say::Learned { request, question } => {
                 self.learn(request, question);
             }
@@ -216,58 +206,6 @@ impl Daemon {
         });
     }
 
-    /// Answers a request from the log.
-    fn recall(&mut self, recall: Recall) -> Result<Reply, Error> {
-        let epoch = self.engine.state().epoch;
-        let log = self.storage.log()?;
-        match recall {
-            Recall::History {
-                path,
-                before,
-                earlier,
-                named,
-                limit,
-                marks,
-            } => {
-                // One more, to find out whether there are more.
-                let most = limit.saturating_add(1);
-                let mut records = Vec::new();
-                for (name, after, end) in recall::spans(&path, &earlier) {
-                    let end = end.min(before.unwrap_or(u64::MAX));
-                    let of_name = log.history(name, Some(end), most)?.into_iter();
-                    records.extend(of_name.filter(|record| record.n > after));
-                }
-                records.sort_by_key(|record| std::cmp::Reverse(record.n));
-                records.truncate(most);
-                let mut versions = recall::history(epoch, &records, limit, &marks);
-                for version in &mut versions.versions {
-                    version.path = named.clone();
-                }
-                let answer = Reply::FileHistory(versions).into();
-                let reply = Contents::new(Some(log)).fill(answer, self.engine.state());
-                Ok(self.labelled(reply))
-            }
-            Recall::Since {
-                after,
-                cursor,
-                limit,
-                session,
-                clock,
-            } => {
-                // A list from the beginning starts with the oldest fact of the
-                // log, so pruned facts are no error.
-                if after > 0 {
-                    replay::check_kept(log, Clock { epoch, n: after })?;
-                }
-                let records = log.versions_after(after)?;
-                let answer =
-                    recall::since(&records, clock, cursor.as_ref(), limit, session.as_ref());
-                let reply = Contents::new(Some(log)).fill(answer, self.engine.state());
-                Ok(self.labelled(reply))
-            }
-        }
-    }
-
     /// Adds the labels of the sessions that an answer names (SES-2).
     pub(super) fn labelled(&self, mut reply: Reply) -> Reply {
         self.engine.state().label_reply(&mut reply);
@@ -284,17 +222,25 @@ impl Daemon {
             }
             Question::Lines(order) => return self.read_lines(request, order),
             Question::Sweep(order) => return self.parts.sweeper.sweep(Some(request), order),
-            Question::Differences(pairs) => self.storage.log().map(|log| {
-                let mut contents = Contents::new(Some(log));
-                Learned::Differences(contents.differences(pairs))
-            }),
+            Question::Differences(pairs) if pairs.len() > FEW => {
+                return self.look_up(request, move |log| {
+                    let differences = Contents::new(Some(log)).differences(pairs);
+                    Ok(Learned::Differences(differences))
+                });
+            }
+            Question::Differences(pairs) => self
+                .storage
+                .log()
+                .map(|log| Learned::Differences(Contents::new(Some(log)).differences(pairs))),
             Question::Edited {
                 moment,
                 paths,
                 also,
-            } => self.storage.log().and_then(|log| {
-                edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited)
-            }),
+            } => {
+                return self.look_up(request, move |log| {
+                    edited(log, epoch, moment, paths.as_deref(), &also).map(Learned::Edited)
+                });
+            }
         };
         let learned = Event::Feed(Input::Learned { request, learned });
         let _loop_has_ended = self.events.send(learned);

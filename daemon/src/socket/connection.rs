@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::io::Interest;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::{spawn_blocking, yield_now};
 use touchmark_proto::codec::{
     ClientMessage, Decoder, Encoder, Incoming, MessageId, Rejected, ServerMessage, Wire,
 };
 use touchmark_proto::{Error, ErrorCode, RequestId};
 
 use super::credentials::error_line;
-use super::peer::Peer;
+use super::peer::{Peer, Wanted};
 use super::stream::{hung_up, shut, take};
 use super::unfinished::{FREE, Unfinished};
 use crate::event::Event;
@@ -21,6 +23,15 @@ use crate::time::Timeline;
 
 /// The maximum number of bytes of one read from a socket.
 const READ_BYTES: usize = 16 << 10;
+
+/// The same between two requests, or within a small one. Other connections are
+/// served between two reads, and the bytes of all of them are decoded on one
+/// thread (LIM-7).
+const SMALL_READ_BYTES: usize = 4 << 10;
+
+/// The number of large requests that are decoded at the same time, on other
+/// threads.
+pub const DECODERS: usize = 2;
 
 thread_local! {
     /// One buffer for all connections, since each empties it immediately.
@@ -42,6 +53,8 @@ pub struct Hub {
     pub time: Timeline,
     /// The limit on half-sent requests.
     pub unfinished: Unfinished,
+    /// One permit for each large request that may be decoded now.
+    pub decoders: Semaphore,
 }
 
 /// Serves one connection until it ends, and then informs the loop.
@@ -75,7 +88,7 @@ struct Connection<'a> {
 impl Connection<'_> {
     async fn run(&mut self) -> io::Result<()> {
         loop {
-            self.take_requests();
+            self.take_requests().await;
             self.count();
             let wanted = self.peer.wanted();
             if wanted.end || (wanted.half_closed && wanted.silent) {
@@ -103,6 +116,7 @@ impl Connection<'_> {
             {
                 return Ok(());
             }
+            yield_now().await;
             if interest.is_writable() && (ready.is_writable() || ready.is_write_closed()) {
                 or_later(self.peer.write())?;
             }
@@ -112,7 +126,12 @@ impl Connection<'_> {
     /// Reads bytes from the socket. Returns false if the client has closed both
     /// directions.
     fn read(&mut self) -> io::Result<bool> {
+        let most = match self.unfinished > FREE {
+            true => READ_BYTES,
+            false => SMALL_READ_BYTES,
+        };
         BUFFER.with_borrow_mut(|buffer| {
+            let buffer = buffer.get_mut(..most).unwrap_or_default();
             let (read, taken) = take(&self.peer.stream, buffer);
             match (read, taken) {
                 (Ok(()), 0) => {
@@ -154,16 +173,11 @@ impl Connection<'_> {
     }
 
     /// Passes the complete requests to the loop, as far as the limits allow.
-    fn take_requests(&mut self) {
+    async fn take_requests(&mut self) {
         loop {
             let wanted = self.peer.wanted();
-            let Some(decoder) = self.incoming.as_mut().filter(|_| wanted.read) else {
+            let Some(next) = self.decode(wanted).await else {
                 return;
-            };
-            let next = if wanted.half_closed {
-                decoder.finish()
-            } else {
-                decoder.next()
             };
             if let Ok(Some(_)) = next {
                 self.complete();
@@ -184,6 +198,27 @@ impl Connection<'_> {
                 }
             }
         }
+    }
+
+    /// Decodes the next request, a large one on another thread. Returns `None` if
+    /// none is wanted.
+    async fn decode(&mut self, wanted: Wanted) -> Option<Result<Option<Incoming>, Error>> {
+        let mut decoder = self.incoming.take_if(|_| wanted.read)?;
+        let decode = move || {
+            let next = match wanted.half_closed {
+                true => decoder.finish(),
+                false => decoder.next(),
+            };
+            (decoder, next)
+        };
+        let (decoder, next) = if self.unfinished > FREE {
+            let _permit = self.hub.decoders.acquire().await;
+            spawn_blocking(decode).await.ok()?
+        } else {
+            decode()
+        };
+        self.incoming = Some(decoder);
+        Some(next)
     }
 
     /// Resets the count, since a request is complete. The bytes after it are

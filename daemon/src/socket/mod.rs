@@ -20,8 +20,9 @@ mod unfinished;
 #[cfg(test)]
 mod tests;
 
-pub use connection::{Hub, serve};
+pub use connection::{DECODERS, Hub, serve};
 pub use listener::{Listener, Passed};
+pub(crate) use peer::Encoding;
 pub use peer::Peer;
 pub use stream::Stream;
 pub use unfinished::Unfinished;

@@ -5,12 +5,13 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore};
-use touchmark_proto::codec::{Encoder, MessageId, ServerMessage};
+use touchmark_proto::codec::{Encoder, MessageId, Part, ServerMessage};
 use touchmark_proto::events::Event;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, Reply, RequestId};
 
 use super::Stream;
 use super::stream::process;
+use crate::event::Encoded;
 use crate::failpoint;
 
 /// The maximum number of bytes that may wait for a subscriber; with more it is
@@ -87,8 +88,31 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Batch {
     unanswered: usize,
-    answers: Vec<ServerMessage>,
+    answers: Vec<Part>,
     bytes: usize,
+}
+
+/// Encodes the answer to a request, on any thread.
+#[derive(Debug)]
+pub(crate) struct Encoding {
+    encoder: Encoder,
+    id: MessageId,
+    in_batch: bool,
+}
+
+impl Encoding {
+    /// Encodes an answer. It is empty if it cannot be encoded.
+    pub(crate) fn encode(self, outcome: Result<Reply, Error>) -> Encoded {
+        let Self { encoder, id, .. } = self;
+        if self.in_batch {
+            return Encoded::Part(encoder.part(id, outcome));
+        }
+        let mut bytes = Vec::new();
+        if let Err(error) = encoder.encode(&ServerMessage::Reply { id, outcome }, &mut bytes) {
+            tracing::warn!("a message was not sent: {error}");
+        }
+        Encoded::Bytes(bytes)
+    }
 }
 
 /// What the connection's task must do next.
@@ -126,13 +150,34 @@ impl Peer {
     /// A request that came without an id gets no answer. Returns how many bytes
     /// wait to be written in addition.
     pub fn answer(&self, request: RequestId, outcome: Result<Reply, Error>) -> usize {
+        let encoding = self.encoding(request);
+        self.answer_encoded(request, encoding.map(|encoding| encoding.encode(outcome)))
+    }
+
+    /// Returns what encodes the answer to a request; `None` if it gets none.
+    pub(crate) fn encoding(&self, request: RequestId) -> Option<Encoding> {
+        let outgoing = self.lock();
+        let waiting = outgoing.waiting.get(&request)?;
+        Some(Encoding {
+            encoder: outgoing.encoder.clone()?,
+            id: waiting.id.clone()?,
+            in_batch: waiting.batch.is_some(),
+        })
+    }
+
+    /// As [`answer`](Self::answer), with an encoded answer; `None` for a request
+    /// that gets none.
+    pub(crate) fn answer_encoded(&self, request: RequestId, answer: Option<Encoded>) -> usize {
         let mut outgoing = self.lock();
         let before = outgoing.bytes.len();
-        if let Some(Waiting { id, batch }) = outgoing.waiting.remove(&request) {
-            let message = id.map(|id| ServerMessage::Reply { id, outcome });
-            match batch {
-                Some(batch) => outgoing.batch_answer(batch, message),
-                None => outgoing.send(message.as_ref(), MAX_BYTES),
+        if let Some(Waiting { batch, .. }) = outgoing.waiting.remove(&request) {
+            match (batch, answer) {
+                (Some(batch), Some(Encoded::Part(part))) => {
+                    outgoing.batch_answer(batch, Some(part));
+                }
+                (Some(batch), _) => outgoing.batch_answer(batch, None),
+                (None, Some(Encoded::Bytes(bytes))) => outgoing.append(&bytes),
+                (None, _) => {}
             }
         }
         outgoing.bytes.len().saturating_sub(before)
@@ -203,9 +248,12 @@ impl Peer {
     /// Sends an answer without a request to the loop.
     pub(super) fn reject(&self, message: Option<ServerMessage>, batch: Option<u64>) {
         let mut outgoing = self.lock();
-        match batch {
-            Some(batch) => outgoing.batch_answer(batch, message),
-            None => outgoing.send(message.as_ref(), MAX_BYTES),
+        match (batch, message) {
+            (Some(batch), message) => {
+                let part = message.and_then(|message| outgoing.part(message));
+                outgoing.batch_answer(batch, part);
+            }
+            (None, message) => outgoing.send(message.as_ref(), MAX_BYTES),
         }
     }
 
@@ -282,13 +330,7 @@ impl Outgoing {
     /// client reads too slowly, and the connection ends.
     fn send(&mut self, message: Option<&ServerMessage>, most: usize) {
         let Some(message) = message else { return };
-        if self.end == End::Now {
-            return;
-        }
-        if self.pending() > most {
-            self.bytes = Vec::new();
-            self.written = 0;
-            self.end(End::Now);
+        if !self.takes(most) {
             return;
         }
         if let Some(encoder) = &self.encoder
@@ -298,12 +340,54 @@ impl Outgoing {
         }
     }
 
-    fn batch_answer(&mut self, number: u64, message: Option<ServerMessage>) {
+    /// Appends an encoded answer. If too many bytes are waiting already, the
+    /// connection ends.
+    fn append(&mut self, answer: &[u8]) {
+        if self.takes(MAX_BYTES) {
+            self.bytes.extend_from_slice(answer);
+        }
+    }
+
+    /// Returns whether bytes may be appended. Ends the connection if more than
+    /// `most` are waiting already.
+    fn takes(&mut self, most: usize) -> bool {
+        if self.end != End::Now && self.pending() > most {
+            self.bytes = Vec::new();
+            self.written = 0;
+            self.end(End::Now);
+        }
+        self.end != End::Now
+    }
+
+    fn part(&self, message: ServerMessage) -> Option<Part> {
+        match (message, &self.encoder) {
+            (ServerMessage::Reply { id, outcome }, Some(encoder)) => {
+                Some(encoder.part(id, outcome))
+            }
+            _ => None,
+        }
+    }
+
+    /// Adds an answer to a batch. Answers beyond the size of one frame become
+    /// errors, so that a batch of reads cannot fill the memory.
+    fn batch_answer(&mut self, number: u64, part: Option<Part>) {
+        const MOST: usize = touchmark_proto::codec::MAX_FRAME;
         let (Some(encoder), Some(batch)) = (&self.encoder, self.batches.get_mut(&number)) else {
             return;
         };
-        if let Some(message) = message {
-            batch.add(message, encoder);
+        if let Some(part) = part {
+            let part = match batch.bytes > MOST {
+                true => {
+                    let error = Error::new(
+                        ErrorCode::TooLarge,
+                        "the answers of the batch do not fit into one message",
+                    );
+                    encoder.part(part.id().clone(), Err(error.hint("send smaller batches")))
+                }
+                false => part,
+            };
+            batch.bytes = batch.bytes.saturating_add(part.size());
+            batch.answers.push(part);
         }
         batch.unanswered = batch.unanswered.saturating_sub(1);
         if batch.unanswered > 0 {
@@ -316,28 +400,5 @@ impl Outgoing {
             tracing::warn!("a batch was not answered: {error}");
         }
         self.batches.remove(&number);
-    }
-}
-
-impl Batch {
-    /// Stores an answer until all answers of the batch are there. Answers
-    /// beyond the size of one frame become errors, so that a batch of reads
-    /// cannot fill the memory.
-    fn add(&mut self, message: ServerMessage, encoder: &Encoder) {
-        const MOST: usize = touchmark_proto::codec::MAX_FRAME;
-        let message = match message {
-            ServerMessage::Reply { id, outcome: Ok(_) } if self.bytes > MOST => {
-                let error = Error::new(
-                    ErrorCode::TooLarge,
-                    "the answers of the batch do not fit into one message",
-                );
-                ServerMessage::error(id, error.hint("send smaller batches"))
-            }
-            message => message,
-        };
-        let mut bytes = Vec::new();
-        let _over_the_limit_itself = encoder.encode(&message, &mut bytes);
-        self.bytes = self.bytes.saturating_add(bytes.len());
-        self.answers.push(message);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use touchmark_proto::codec::{
     ClientMessage, Encoder, MessageId, ReplyDecoder, ServerMessage, Wire,
@@ -13,7 +14,7 @@ use touchmark_proto::daemon::{Done, Ping};
 use touchmark_proto::events::{Event as Notification, Happening};
 use touchmark_proto::{Clock, ConnectionId, ErrorCode, Reply, Request};
 
-use super::{Hub, Peer, Unfinished, serve};
+use super::{DECODERS, Hub, Peer, Unfinished, serve};
 use crate::event::Event;
 use crate::time::Timeline;
 
@@ -45,6 +46,7 @@ fn hub(max_frame: usize) -> (Arc<Hub>, UnboundedReceiver<Event>) {
         root: Arc::from(b"/w".as_slice()),
         time: Timeline::start(),
         unfinished: Unfinished::default(),
+        decoders: Semaphore::new(DECODERS),
     };
     (Arc::new(hub), events)
 }

@@ -5,11 +5,30 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::message::{ClientMessage, ServerMessage};
+use super::message::{ClientMessage, MessageId, ServerMessage};
 use super::refused::too_large;
 use super::wire::Wire;
 use super::{frames, json};
-use crate::{Error, ErrorCode};
+use crate::{Error, ErrorCode, Reply};
+
+/// An encoded answer of a batch.
+#[derive(Clone, Debug)]
+pub struct Part {
+    id: MessageId,
+    bytes: Vec<u8>,
+}
+
+impl Part {
+    /// Returns the id of the request.
+    pub fn id(&self) -> &MessageId {
+        &self.id
+    }
+
+    /// Returns the answer's size in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
 
 /// Encodes messages to bytes.
 #[derive(Clone, Debug)]
@@ -44,6 +63,22 @@ impl Encoder {
         }
     }
 
+    /// Encodes one answer of a batch. An answer over the limit is replaced by the
+    /// error `tooLarge` with the same id (LIM-1).
+    pub fn part(&self, id: MessageId, outcome: Result<Reply, Error>) -> Part {
+        let message = ServerMessage::Reply {
+            id: id.clone(),
+            outcome,
+        };
+        let bytes = self.bare(&message).or_else(|error| {
+            let refused = ServerMessage::error(id.clone(), error);
+            self.bare(&refused)
+        });
+        // An error without its text always fits.
+        let bytes = bytes.unwrap_or_default();
+        Part { id, bytes }
+    }
+
     /// Appends the answers of a batch as one array, or nothing if there are
     /// none. If the array is over the limit, each answer is replaced by the
     /// error `tooLarge`.
@@ -51,30 +86,20 @@ impl Encoder {
     /// # Errors
     /// `tooLarge` if the array of errors does not fit either; nothing is
     /// appended then.
-    pub fn batch(&self, replies: &[ServerMessage], out: &mut Vec<u8>) -> Result<(), Error> {
-        if replies.is_empty() {
+    pub fn batch(&self, parts: &[Part], out: &mut Vec<u8>) -> Result<(), Error> {
+        if parts.is_empty() {
             return Ok(());
         }
         if self.wire == Wire::Frames {
-            return replies.iter().try_for_each(|reply| self.encode(reply, out));
+            parts.iter().for_each(|part| out.extend(&part.bytes));
+            return Ok(());
         }
-        let array = |replies: &[ServerMessage]| {
-            let json = |reply| json::server_to_json(reply, &self.root);
-            Value::Array(replies.iter().map(json).collect())
-        };
-        let Err(error) = self.json(&array(replies), out) else {
+        let Err(error) = self.framed(&array(parts), out) else {
             return Ok(());
         };
-        let refused: Vec<ServerMessage> = replies
-            .iter()
-            .filter_map(|reply| match reply {
-                ServerMessage::Reply { id, .. } => {
-                    Some(ServerMessage::error(id.clone(), error.clone()))
-                }
-                ServerMessage::Event(_) => None,
-            })
-            .collect();
-        self.json(&array(&refused), out)
+        let refused = |part: &Part| self.part(part.id.clone(), Err(error.clone()));
+        let refused: Vec<Part> = parts.iter().map(refused).collect();
+        self.framed(&array(&refused), out)
     }
 
     /// Appends a client's request. The client must have sent [`Wire::preface`]
@@ -100,25 +125,59 @@ impl Encoder {
         }
     }
 
-    fn json(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
-        let failed = |error: &dyn std::fmt::Display| {
-            Error::new(
-                ErrorCode::InternalError,
-                format!("cannot be encoded: {error}"),
-            )
+    /// Encodes a message as a part of a batch.
+    fn bare(&self, message: &ServerMessage) -> Result<Vec<u8>, Error> {
+        let bytes = match self.wire {
+            Wire::Frames => {
+                let mut bytes = Vec::new();
+                frames::append(message, self.max_frame, &mut bytes)?;
+                return Ok(bytes);
+            }
+            Wire::Lines | Wire::ContentLength => text(&json::server_to_json(message, &self.root))?,
         };
-        let text = serde_json::to_vec(value).map_err(|error| failed(&error))?;
-        if text.len() > self.max_frame {
-            return Err(too_large("a message", text.len(), self.max_frame));
-        }
+        self.check(&bytes)?;
+        Ok(bytes)
+    }
+
+    fn json(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.framed(&text(value)?, out)
+    }
+
+    /// Appends JSON in the frame of its wire.
+    fn framed(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        self.check(text)?;
         if self.wire == Wire::ContentLength {
             write!(out, "Content-Length: {}\r\n\r\n", text.len())
-                .map_err(|error| failed(&error))?;
+                .map_err(|error| not_encoded(&error))?;
         }
-        out.extend_from_slice(&text);
+        out.extend_from_slice(text);
         if self.wire == Wire::Lines {
             out.push(b'\n');
         }
         Ok(())
     }
+
+    fn check(&self, text: &[u8]) -> Result<(), Error> {
+        match text.len() > self.max_frame {
+            true => Err(too_large("a message", text.len(), self.max_frame)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Returns the JSON array of a batch's answers.
+fn array(parts: &[Part]) -> Vec<u8> {
+    let parts: Vec<&[u8]> = parts.iter().map(|part| part.bytes.as_slice()).collect();
+    [b"[", parts.join(&b',').as_slice(), b"]"].concat()
+}
+
+fn text(value: &Value) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(value).map_err(|error| not_encoded(&error))
+}
+
+fn not_encoded(error: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        ErrorCode::InternalError,
+        format!("cannot be encoded: {error}"),
+    )
 }

@@ -25,7 +25,7 @@ mod splitter;
 mod wire;
 
 pub use decoder::{Decoder, ReplyDecoder};
-pub use encoder::Encoder;
+pub use encoder::{Encoder, Part};
 pub use message::{ClientMessage, Incoming, MessageId, Rejected, ServerMessage};
 pub use refused::MAX_FRAME;
 pub use wire::Wire;
