@@ -63,8 +63,8 @@ impl Encoder {
         }
     }
 
-    /// Encodes one answer of a batch. An answer over the limit is replaced by the
-    /// error `tooLarge` with the same id (LIM-1).
+    /// Encodes one answer of a batch. What cannot be encoded is replaced by an
+    /// error with the same id.
     pub fn part(&self, id: MessageId, outcome: Result<Reply, Error>) -> Part {
         let message = ServerMessage::Reply {
             id: id.clone(),
@@ -127,16 +127,14 @@ impl Encoder {
 
     /// Encodes a message as a part of a batch.
     fn bare(&self, message: &ServerMessage) -> Result<Vec<u8>, Error> {
-        let bytes = match self.wire {
+        match self.wire {
             Wire::Frames => {
                 let mut bytes = Vec::new();
                 frames::append(message, self.max_frame, &mut bytes)?;
-                return Ok(bytes);
+                Ok(bytes)
             }
-            Wire::Lines | Wire::ContentLength => text(&json::server_to_json(message, &self.root))?,
-        };
-        self.check(&bytes)?;
-        Ok(bytes)
+            Wire::Lines | Wire::ContentLength => text(&json::server_to_json(message, &self.root)),
+        }
     }
 
     fn json(&self, value: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -145,7 +143,9 @@ impl Encoder {
 
     /// Appends JSON in the frame of its wire.
     fn framed(&self, text: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        self.check(text)?;
+        if text.len() > self.max_frame {
+            return Err(too_large("a message", text.len(), self.max_frame));
+        }
         if self.wire == Wire::ContentLength {
             write!(out, "Content-Length: {}\r\n\r\n", text.len())
                 .map_err(|error| not_encoded(&error))?;
@@ -155,13 +155,6 @@ impl Encoder {
             out.push(b'\n');
         }
         Ok(())
-    }
-
-    fn check(&self, text: &[u8]) -> Result<(), Error> {
-        match text.len() > self.max_frame {
-            true => Err(too_large("a message", text.len(), self.max_frame)),
-            false => Ok(()),
-        }
     }
 }
 
