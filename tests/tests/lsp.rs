@@ -91,6 +91,53 @@ fn a_save_is_the_users() {
     }
 }
 
+/// Saves as JetBrains' programs do: the older ones through a second file, the
+/// newer ones in place, with a backup beside the file.
+fn save_like_jetbrains(world: &World, text: &str, is_new: bool) {
+    let [file, new, old] =
+        ["a.txt", "a.txt___jb_tmp___", "a.txt___jb_old___"].map(|name| world.path(name));
+    if is_new {
+        fs::copy(&file, &old).unwrap();
+        fs::write(&file, text).unwrap();
+    } else {
+        fs::write(&new, text).unwrap();
+        fs::rename(&file, &old).unwrap();
+        fs::rename(&new, &file).unwrap();
+    }
+    fs::remove_file(&old).unwrap();
+}
+
+#[test]
+fn a_safe_write_of_jetbrains_is_one_save() {
+    for (is_new, has_client) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (world, mut agent) = world();
+        let mut lsp = has_client.then(|| {
+            let mut lsp = lsp(&world, &Value::Null);
+            let uri = opened(&mut lsp, &world);
+            (lsp, uri)
+        });
+        let mut texts = ["mine\n".to_owned(), LINES.replace("two", "zwei")].into_iter();
+        for (round, text) in texts.by_ref().enumerate() {
+            if let Some((lsp, uri)) = &mut lsp {
+                lsp.replace(uri, &text);
+                agent.wait_unsaved("a.txt", true);
+            }
+            save_like_jetbrains(&world, &text, is_new);
+            if let Some((lsp, uri)) = &mut lsp {
+                lsp.saved(uri);
+                agent.wait_unsaved("a.txt", false);
+            }
+            let by = if has_client { SAVED } else { "user unmarked" };
+            agent.wait_saves("a.txt", &vec![by; round + 1]);
+        }
+        // The second file is no file of the agent's, and the log has no move.
+        let log = agent.client.ok("file/log", json!({}));
+        let entries = log["entries"].as_array().unwrap();
+        let is_it = |entry: &Value| entry["version"]["path"] == "a.txt";
+        assert!(!entries.is_empty() && entries.iter().all(is_it), "{log}");
+    }
+}
+
 #[test]
 fn what_an_editor_saves_as_it_ends_is_reported() {
     for is_killed in [false, true] {
