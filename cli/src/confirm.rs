@@ -26,6 +26,15 @@ pub(crate) fn agreed(question: &str, instead: &str) -> Outcome<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
 }
 
+/// Asks for a line of text. Returns `None` at the end of the input.
+pub(crate) fn text(question: &str) -> Outcome<Option<String>> {
+    progress::end();
+    write!(anstream::stderr(), "{question} ")?;
+    let mut said = String::new();
+    let is_any = io::stdin().read_line(&mut said)? > 0;
+    Ok(is_any.then(|| said.trim().to_owned()))
+}
+
 /// Asks a question until the answer is one of `answers`, each with its letter
 /// and its word. After any other answer `help` is printed. Returns `None` at the
 /// end of the input.

@@ -7,6 +7,7 @@ use touchmark_engine::Fact;
 use touchmark_engine::requests::ForShell;
 use touchmark_proto::daemon::{Done, Sync};
 use touchmark_proto::hooks::{HookEvent, HookPrinted};
+use touchmark_proto::off::UsersOnly;
 use touchmark_proto::writes::RecoveryRestore;
 use touchmark_proto::{Error, ErrorCode, Reply, Request};
 
@@ -156,6 +157,13 @@ async fn row(
         }
         Ask::ReviewUndo(ask) => {
             Reply::ReviewUndo(parts.undoer(&cx, ask.no_redo)?.review_undo(&ask).await?)
+        }
+        Ask::ReviewView(ask) => {
+            Reply::ReviewView(parts.undoer(&cx, false)?.review_view(&ask).await?)
+        }
+        Ask::ReviewComment(ask) => {
+            hooks::by_the_user(&parts.hooks(cx.clone()), UsersOnly::Comment)?;
+            Reply::ReviewComment(parts.undoer(&cx, false)?.review_comment(&ask).await?)
         }
         Ask::Claim(ask) => Reply::Claim(parts.undoer(&cx, false)?.claim(&ask).await?),
 

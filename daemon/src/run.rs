@@ -416,6 +416,7 @@ impl Daemon {
                 self.turn.forgotten |= record.forgets();
                 if let Fact::SessionForgotten { session } = &record.fact {
                     self.parts.journal.forget(Some(session));
+                    self.parts.memory.comments.forget(Some(session));
                     self.parts.kept.reckon_anew();
                     self.parts.worktrees.keep(|known| known != session);
                 }

@@ -115,6 +115,22 @@ pub enum Happening {
         /// The command.
         command: CommandRow,
     },
+    /// The user undid changes, or put them back (UNDO-1): one event for each
+    /// session with changes in it.
+    #[cfg_attr(not(feature = "exhaustive"), non_exhaustive)]
+    Undone {
+        /// The session whose changes they are; `None` for changes of no session.
+        session: Option<SessionId>,
+        /// The undo's name, such as `u2`. Of a redo, that of the undo which it
+        /// reverts.
+        undo: String,
+        /// True if it was a redo; else `None`.
+        redo: Option<bool>,
+        /// The number of files that were written, removed or renamed.
+        files: u32,
+        /// The session's label; `None` if it has none (SES-2).
+        label: Option<String>,
+    },
 }
 
 impl Happening {
@@ -131,6 +147,7 @@ impl Happening {
             Self::Degraded { .. } => "degraded",
             Self::Overflow {} => "overflow",
             Self::Command { .. } => "command",
+            Self::Undone { .. } => "undone",
         }
     }
 
@@ -145,6 +162,7 @@ impl Happening {
         "degraded",
         "overflow",
         "command",
+        "undone",
     ];
 }
 

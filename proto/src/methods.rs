@@ -354,4 +354,10 @@ methods! {
     CommandWitness: "command/witness" => Done, [NotFound];
     AgentWitness: "agent/witness" => AgentWitnessed, [];
     HookShell: "hook/shell" => HookShellBegun, [NotFound];
+    ReviewView: "review/view" => ReviewViewed, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage
+    ];
+    ReviewComment: "review/comment" => Commented, [
+        OutsideWorkspace NotAFile NotFound Unreadable Storage UnknownSession Denied
+    ];
 }

@@ -67,15 +67,18 @@ pub enum UsersOnly {
     Config,
     /// `TOUCHMARK_BYPASS` in a hook's environment.
     Bypass,
+    /// A comment in a review.
+    Comment,
 }
 
 impl UsersOnly {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Pause,
         Self::Resume,
         Self::Allow,
         Self::Config,
         Self::Bypass,
+        Self::Comment,
     ];
 
     /// Returns what was tried, as the user would type it.
@@ -86,6 +89,7 @@ impl UsersOnly {
             Self::Allow => "touchmark allow",
             Self::Config => "touchmark config",
             Self::Bypass => BYPASS_VARIABLE,
+            Self::Comment => "touchmark review --comment",
         }
     }
 

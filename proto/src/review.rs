@@ -29,6 +29,9 @@ pub struct ReviewHunks {
     /// Changes that have no lines: of modes, and of symlinks. `None` if there
     /// are none. They are kept and undone by their ids, like the others.
     pub files: Option<Vec<ReviewFile>>,
+    /// The user's comments, the oldest first, also those on changes that have
+    /// left the queue; `None` if there are none.
+    pub comments: Option<Vec<Comment>>,
 }
 
 /// A change of a file's mode by agents, or of a symlink: created, removed,
@@ -56,6 +59,9 @@ pub struct ReviewFile {
     /// The command that made all of the change (`c5`); `None` if it has another
     /// origin too.
     pub command: Option<String>,
+    /// True if the user has marked the change as viewed, and it has not changed
+    /// since; else `None`.
+    pub viewed: Option<bool>,
 }
 
 /// A group of adjacent lines that agents have changed.
@@ -86,6 +92,9 @@ pub struct ReviewHunk {
     /// The command that made all of the change (`c5`); `None` if it has another
     /// origin too.
     pub command: Option<String>,
+    /// True if the user has marked the change as viewed, and it has not changed
+    /// since; else `None`.
+    pub viewed: Option<bool>,
 }
 
 /// The name of a change in the review queue.
@@ -120,4 +129,87 @@ pub struct ReviewUndo {
     /// cannot be brought back (UNDO-4); default false.
     #[serde(default)]
     pub no_redo: bool,
+}
+
+/// Marks changes as viewed, or removes the marks (REV-4). A change that is
+/// viewed stays in the queue.
+#[apply(request!)]
+pub struct ReviewView {
+    /// The changes.
+    pub hunks: Vec<ReviewNamed>,
+    /// Whether the user has viewed them.
+    pub viewed: bool,
+}
+
+/// The result of `review/view`.
+#[apply(answer!)]
+pub struct ReviewViewed {
+    /// The number of changes whose mark was set or removed.
+    pub changed: u32,
+}
+
+/// Writes a comment on a change, which is told to the sessions that made it
+/// (REV-5). It replaces a comment on the same change that no session has
+/// received yet.
+#[apply(request!)]
+pub struct ReviewComment {
+    /// The file.
+    pub path: ClientPath,
+    /// The change's id, from `review/list`.
+    pub id: String,
+    /// The comment, at most 1,000 bytes. An empty text withdraws the comment
+    /// that no session has received yet.
+    pub text: String,
+}
+
+/// The result of `review/comment`.
+#[apply(answer!)]
+pub struct Commented {
+    /// The comment; `None` if it was withdrawn.
+    pub comment: Option<Comment>,
+}
+
+/// A comment of the user's on a change.
+#[apply(answer!)]
+pub struct Comment {
+    /// The file.
+    pub path: RelPath,
+    /// The change's id.
+    pub id: String,
+    /// The lines of the change when the comment was written; `None` for a change
+    /// that has no lines.
+    pub lines: Option<LineRange>,
+    /// The comment.
+    pub text: String,
+    /// When it was written.
+    pub time: Millis,
+    /// The sessions that receive it.
+    pub to: Vec<CommentTo>,
+}
+
+/// A session that receives a comment.
+#[apply(answer!)]
+pub struct CommentTo {
+    /// The session. The comment on a sub-agent's change goes to its parent.
+    pub session: SessionId,
+    /// The session's label; `None` if it has none (SES-2).
+    pub label: Option<String>,
+    /// Whether the session has received the comment.
+    pub state: CommentState,
+    /// When the session received it; `None` if it has not.
+    pub told: Option<Millis>,
+}
+
+/// Whether a session has received a comment.
+#[apply(choice!)]
+pub enum CommentState {
+    /// It receives the comment with its next prompt.
+    Waiting,
+    /// Its agent takes no text with a prompt. It receives the comment with the
+    /// next event that can carry text.
+    WaitingForEvent,
+    /// The session has ended. It receives the comment if it is continued.
+    Ended,
+    /// It has received the comment.
+    Told,
 }

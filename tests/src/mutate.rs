@@ -281,6 +281,14 @@ pub fn samples() -> Vec<(&'static str, Value)> {
             json!({"hunks": [{"path": "a.txt", "id": "0123456789abcdef"}]}),
         ),
         (
+            "review/view",
+            json!({"hunks": [{"path": "a.txt", "id": "0123456789abcdef"}], "viewed": true}),
+        ),
+        (
+            "review/comment",
+            json!({"path": "a.txt", "id": "0123456789abcdef", "text": "why?"}),
+        ),
+        (
             "review/undo",
             json!({"hunks": [{"path": "a.txt", "id": "0123456789abcdef"}]}),
         ),

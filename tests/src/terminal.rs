@@ -1,7 +1,7 @@
 //! A command on a terminal of its own, and what its screen shows.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -73,6 +73,13 @@ impl Terminal {
         self.screen.screen_mut().set_size(rows, columns);
     }
 
+    /// Types a text on the terminal.
+    pub fn enter(&mut self, text: &str) {
+        let main = self.main.try_clone().expect("the terminal");
+        let typed = File::from(main).write_all(text.as_bytes());
+        typed.expect("to type on the terminal");
+    }
+
     /// Waits until the rows of the screen satisfy `wanted`, and returns them.
     pub fn until(&mut self, what: &str, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
         let end = Instant::now() + PATIENCE;
@@ -90,6 +97,24 @@ impl Terminal {
                 Err(_) => panic!("the screen never shows {what}:\n{}", rows.join("\n")),
             }
         }
+    }
+
+    /// Takes what the command has written so far.
+    pub fn take(&mut self) {
+        while let Ok(bytes) = self.output.try_recv() {
+            self.screen.process(&bytes);
+            self.written.extend(bytes);
+        }
+    }
+
+    /// Returns the rows of the screen with their colours, as a terminal receives
+    /// them.
+    pub fn coloured(&self) -> Vec<String> {
+        let screen = self.screen.screen();
+        let (_, columns) = screen.size();
+        let rows = screen.rows_formatted(0, columns);
+        rows.map(|row| String::from_utf8_lossy(&row).into_owned())
+            .collect()
     }
 
     /// Returns the rows of the screen, without blanks at their ends.

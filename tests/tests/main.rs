@@ -106,6 +106,7 @@ mod race;
 mod reads;
 mod real_agents;
 mod review;
+mod review_marks;
 mod rust_client;
 mod scenarios_commands;
 mod scenarios_deletes;

@@ -3,8 +3,9 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use touchmark_tests::hooks::{Heard, Talk};
+use touchmark_tests::terminal::Terminal;
 use touchmark_tests::{World, user};
 
 /// The edited file, before and after the edit of the session.
@@ -47,6 +48,42 @@ fn next(talk: &Talk<'_>, id: &str) -> String {
         Heard::Nothing => String::new(),
         heard => heard.told(),
     }
+}
+
+#[test]
+fn undo1_undos_and_redos_are_in_the_feed() {
+    let mut world = World::new();
+    let talk = edited(&world, "s");
+    let mut subscriber = world.client();
+    subscriber.ok("subscribe", json!({"kinds": ["undone"]}));
+    ran(&world, &["undo", "claude-1", "--yes"]);
+    let event = subscriber.event();
+    assert_eq!(
+        (&event["undo"], &event["redo"], &event["files"]),
+        (&json!("u1"), &Value::Null, &json!(1)),
+        "{event}"
+    );
+    assert_eq!(
+        (&event["session"], &event["label"]),
+        (&json!("s"), &json!("claude-1"))
+    );
+    ran(&world, &["redo", "--yes"]);
+    let event = subscriber.event();
+    assert_eq!(
+        (&event["undo"], &event["redo"]),
+        (&json!("u1"), &json!(true))
+    );
+    // What has happened already, and what happens.
+    let mut terminal = Terminal::start(world.command(&["watch"]), 80, 24);
+    let has = |rows: &[String], wanted: &str| rows.iter().any(|row| row.contains(wanted));
+    terminal.until("the past", |rows| {
+        has(rows, "undid      claude-1 in 1 file (u1)") && has(rows, "redid      1 file (u1)")
+    });
+    ran(&world, &["undo", "claude-1", "--yes"]);
+    terminal.until("the next undo", |rows| has(rows, "claude-1 in 1 file (u3)"));
+    assert!(!terminal.has_wrapped());
+    drop((terminal, talk));
+    world.healthy();
 }
 
 #[test]

@@ -136,13 +136,28 @@ function take(events: Event[]): void {
   if (events.some((event) => event.type === "degraded" || event.type === "overflow")) status.poke();
 }
 
+/** The number of a clock's fact, by which facts are in order. */
+const fact = (clock: string) => Number(clock.slice(clock.lastIndexOf(":") + 1));
+
 /** Fills the feed with what happened lately. Returns the clock from which events continue it. */
 async function fill(): Promise<string> {
   const [report, rows] = await Promise.all([call("status", {}), call("session/list", {})]);
   authors.learn(rows.sessions);
-  const [log, commands] = await Promise.all([call("file/log", { limit: 300, lines: true }), call("command/list", { limit: 100 })]);
+  const [log, commands, undone] = await Promise.all([
+    call("file/log", { limit: 300, lines: true }),
+    call("command/list", { limit: 100 }),
+    call("activity/list", { kinds: ["undo", "redo"], limit: 100 }),
+  ]);
   fold.clear();
-  for (const { version, lines } of log.entries.reverse()) fold.version(version, lines ?? undefined);
+  const past = [
+    ...log.entries.map((entry) => ({ n: fact(entry.version.clock), show: () => fold.version(entry.version, entry.lines ?? undefined) })),
+    // A redo is described by the undo that it takes back.
+    ...undone.rows.map(({ clock, kind, name, text, files, time }) => ({
+      n: fact(clock),
+      show: () => (kind === "redo" ? fold.undone(time, true, text ?? "", files ?? 0) : fold.undone(time, false, name ?? "", files ?? 0, text ?? undefined)),
+    })),
+  ];
+  for (const { show } of past.sort((one, other) => one.n - other.n)) show();
   for (const command of commands.commands) fold.command(command);
   feedRevision.value = fold.revision;
   return report.clock;

@@ -457,6 +457,65 @@ async function groups(walk) {
   assert.deepEqual([lines.at(-1).author.kind, lines.at(-1).evidence], ["user", "claimed"]);
 }
 
+/** Marks a change as viewed, finds it by its lines, and asks the agent about it. */
+async function marks(walk) {
+  const { page, client } = walk;
+  await client.session("asked", "claude-code");
+  write("src/retry.js", "one\ntwo\nthree\n");
+  await client.reads("asked", "src/retry.js");
+  await client.call("checkpoint/create", { session: "asked", text: "Retry" });
+  await client.edits("asked", "src/retry.js", "two", "twice");
+  await walk.go(VIEWS.review);
+  const row = page.locator(".queue .hunk-row", { hasText: "twice" });
+  await row.waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("TWICE retry.js");
+  await page.getByRole("button", { name: "Keep all 1", exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  await row.click();
+  await page.keyboard.press("v");
+  await row.locator(".check").waitFor();
+  await page.getByLabel("Hide viewed").check();
+  await row.waitFor({ state: "detached" });
+  await page.getByRole("searchbox").fill("");
+  await page.getByLabel("Hide viewed").uncheck();
+  // The mark and the choice outlast the page.
+  await page.reload();
+  await row.click();
+  await page.locator('.hunk .notes [aria-pressed="true"]').waitFor();
+
+  await page.keyboard.press("c");
+  await page.locator(".comment-field textarea:focus").waitFor();
+  await page.keyboard.type("Why twice?");
+  await walk.accessible("the field for a comment");
+  await page.keyboard.press("Enter");
+  const comment = page.locator(".comments .comment", { hasText: "Why twice?" });
+  await comment.filter({ hasText: "waits for the next prompt of claude-" }).waitFor();
+  await walk.small("comment", 460);
+  const prompt = { hook_event_name: "UserPromptSubmit", session_id: "asked", cwd: root, prompt_id: "p9", prompt: "go on" };
+  const told = execFileSync(program, ["hook", "claude"], { env: { ...environment, TOUCHMARK_HOOK_MS: "5000" }, cwd: root, input: JSON.stringify(prompt), encoding: "utf8" });
+  assert.match(told, /> Why twice\?/);
+  await comment.filter({ hasText: "received it" }).waitFor();
+  await page.locator("summary", { hasText: "Comments" }).click();
+  for (const [theme, width] of [["light", 390], ["dark", 390], ["light", 1280], ["dark", 1280]]) {
+    await page.setViewportSize({ width, height: 760 });
+    await page.emulateMedia({ colorScheme: theme });
+    await page.waitForTimeout(300);
+    await walk.accessible(`a comment, ${theme}, ${width} pixels`);
+    await walk.picture(`comment-${theme}-${width}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= width, `a comment is ${wide} pixels wide on a screen of ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 760 });
+  await page.emulateMedia({ colorScheme: "light" });
+  // An undo is in the feed.
+  await row.click();
+  await page.keyboard.press("u");
+  await row.waitFor({ state: "detached" });
+  await walk.go(VIEWS.now);
+  await page.locator(".feed .entry.undid", { hasText: "in 1 file" }).first().waitFor();
+}
+
 /** Back to a prompt: the lines are shown first, and those of others stay. */
 async function rewind(walk) {
   const { page, client } = walk;
@@ -803,7 +862,7 @@ async function refused(walk) {
   other.close();
 }
 
-const STEPS = { empty, now, review, groups, rewind, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
+const STEPS = { empty, now, review, groups, marks, rewind, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
 
 touchmark("start");
 const { server, address } = await serve();

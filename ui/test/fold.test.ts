@@ -47,6 +47,14 @@ test("a correction names the author, a confirmation says nothing", () => {
   assert.deepEqual(fold.entries.map(({ who, verb }) => [who.key, verb]), [["user", "changed"], ["s", "corrected"]]);
 });
 
+test("an undo and what took it back are entries of the user's", () => {
+  const fold = fresh();
+  const undone = { subscription: 1, clock: "1:9", type: "undone", undo: "u1", files: 2, session: "s", label: "claude-1" } as const;
+  fold.push(undone, 0);
+  fold.push({ ...undone, redo: true }, 0);
+  assert.deepEqual(fold.entries.map(({ who, verb, note }) => [who.key, verb, note]), [["user", "undid", "claude-1 in 2 files (u1)"], ["user", "redid", "claude-1 in 2 files (u1)"]]);
+});
+
 test("reads in a row are one entry", () => {
   const fold = fresh();
   for (const path of ["a", "b", "a"]) fold.push(read("s", path), 10);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Authors, COLOURS, markOf } from "../src/model/authors.js";
 import { bins, extent, lanes, ticks } from "../src/model/day.js";
+import { changeOf, isWaiting, received } from "../src/model/comments.js";
 import { claims, commandShown, doubtsIn, doubtsOf, duration, lineCount, mayBeYours } from "../src/model/doubts.js";
 import { type By, MANY } from "../src/model/groups.js";
 import { spans } from "../src/model/lines.js";
@@ -71,11 +72,30 @@ test("a command that changed many files is one entry, which can be unfolded", ()
   assert.deepEqual(rows("file", new Set([key])).slice(2, 5), ["0 c7 8", "c7 0", "c7 1"]);
 });
 
-test("changes are found by their path, their session and their command", () => {
-  const items = itemsOf({ hunks: [hunk("src/a.rs", "1", agent("s", "claude-1")), hunk("docs/b.md", "2", agent("t", "codex-1"), { command: "c5" })] }, new Authors());
+test("changes are found by their path, their lines, their session and their command", () => {
+  const items = itemsOf({ hunks: [hunk("src/a.rs", "1", agent("s", "claude-1"), { before: "Retry(2)\n" }), hunk("docs/b.md", "2", agent("t", "codex-1"), { command: "c5" })] }, new Authors());
   const commands = new Map([["c5", ran("c5", "t", "npm run Docs").command]]);
   const ids = (text: string) => filtered(items, text, commands).map(({ id }) => id);
-  assert.deepEqual(["", "SRC", "claude", "c5", "npm docs", "src codex"].map(ids), [["1", "2"], ["1"], ["1"], ["2"], ["2"], []]);
+  assert.deepEqual(["", "SRC", "claude", "c5", "npm docs", "src codex", "retry( claude"].map(ids), [["1", "2"], ["1"], ["1"], ["2"], ["2"], [], ["1"]]);
+});
+
+test("a mark that was just set counts before the daemon has answered", () => {
+  const hunks = [hunk("a", "1", agent("s")), hunk("a", "2", agent("s"), { viewed: true })];
+  const viewed = (marks?: ReadonlyMap<string, boolean>) => itemsOf({ hunks }, new Authors(), marks).map(({ isViewed }) => isViewed);
+  assert.deepEqual(viewed(), [false, true]);
+  assert.deepEqual(viewed(new Map([["a\u00001", true], ["a\u00002", false]])), [true, false]);
+});
+
+test("a comment says who has received it, and who not yet", () => {
+  const to = (state: "waiting" | "waitingForEvent" | "ended" | "told", told?: number) => ({ session: "s", label: "claude-1", state, ...(told === undefined ? {} : { told }) });
+  const comment = (...all: ReturnType<typeof to>[]) => ({ path: "a", id: "1", text: "why?", time: 1, to: all });
+  const said = (...all: ReturnType<typeof to>[]) => received(comment(...all), new Authors(), 61_000);
+  assert.equal(said(to("waiting")), "waits for the next prompt of claude-1");
+  assert.equal(said(to("told", 1000)), "claude-1 received it 1 min ago");
+  assert.match(said(to("ended")), /has ended/);
+  assert.match(said(to("waitingForEvent")), /next event/);
+  assert.deepEqual([isWaiting(comment(to("waiting"))), isWaiting(comment(to("waiting"), to("told", 1)))], [true, false]);
+  assert.equal(changeOf(comment()), "a\u00001");
 });
 
 test("the user is asked by command about text that appeared while one ran", () => {

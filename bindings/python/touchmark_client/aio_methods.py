@@ -571,6 +571,23 @@ class ClientMethods:
         """
         return await self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
+    async def review_comment(
+        self,
+        path: shapes.Path,
+        id: str,
+        text: str,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.Commented:
+        """Writes a comment on a change, which is told to the sessions that made it
+        (REV-5). It replaces a comment on the same change that no session has
+        received yet.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`,
+        `UnknownSession`, `Denied`.
+        """
+        return await self.call(calls.review_comment(path, id, text), within=within)
+
     async def review_keep(
         self,
         hunks: Sequence[shapes.ReviewNamed],
@@ -614,6 +631,20 @@ class ClientMethods:
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
         return await self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
+
+    async def review_view(
+        self,
+        hunks: Sequence[shapes.ReviewNamed],
+        viewed: bool,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.ReviewViewed:
+        """Marks changes as viewed, or removes the marks (REV-4). A change that is
+        viewed stays in the queue.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
+        """
+        return await self.call(calls.review_view(hunks, viewed), within=within)
 
     async def search_grep(
         self,

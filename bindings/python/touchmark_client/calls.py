@@ -893,6 +893,13 @@ def retention_rank(
     })
 
 
+def review_comment(path: shapes.Path, id: str, text: str) -> "Call[shapes.Commented]":
+    """Writes a comment on a change, which is told to the sessions that made it (REV-5).
+    It replaces a comment on the same change that no session has received yet.
+    """
+    return Call("review/comment", {"path": path, "id": id, "text": text})
+
+
 def review_keep(hunks: Sequence[shapes.ReviewNamed]) -> "Call[shapes.ReviewKept]":
     """Accepts changes: they stay in their files and leave the review queue."""
     return Call("review/keep", {"hunks": hunks})
@@ -921,6 +928,13 @@ def review_undo(
 ) -> "Call[shapes.Undone]":
     """Undoes changes. They are in `undo/list` from then on."""
     return Call("review/undo", {"hunks": hunks, "noRedo": no_redo})
+
+
+def review_view(hunks: Sequence[shapes.ReviewNamed], viewed: bool) -> "Call[shapes.ReviewViewed]":
+    """Marks changes as viewed, or removes the marks (REV-4). A change that is viewed
+    stays in the queue.
+    """
+    return Call("review/view", {"hunks": hunks, "viewed": viewed})
 
 
 def search_grep(

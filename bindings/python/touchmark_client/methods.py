@@ -541,6 +541,23 @@ class ClientMethods:
         """
         return self.call(calls.redo(dry_run=dry_run, no_redo=no_redo, undo=undo), within=within)
 
+    def review_comment(
+        self,
+        path: shapes.Path,
+        id: str,
+        text: str,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.Commented:
+        """Writes a comment on a change, which is told to the sessions that made it
+        (REV-5). It replaces a comment on the same change that no session has
+        received yet.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`,
+        `UnknownSession`, `Denied`.
+        """
+        return self.call(calls.review_comment(path, id, text), within=within)
+
     def review_keep(
         self,
         hunks: Sequence[shapes.ReviewNamed],
@@ -584,6 +601,20 @@ class ClientMethods:
         Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
         """
         return self.call(calls.review_undo(hunks, no_redo=no_redo), within=within)
+
+    def review_view(
+        self,
+        hunks: Sequence[shapes.ReviewNamed],
+        viewed: bool,
+        *,
+        within: Optional[float] = None,
+    ) -> shapes.ReviewViewed:
+        """Marks changes as viewed, or removes the marks (REV-4). A change that is
+        viewed stays in the queue.
+
+        Raises `OutsideWorkspace`, `NotAFile`, `NotFound`, `Unreadable`, `Storage`.
+        """
+        return self.call(calls.review_view(hunks, viewed), within=within)
 
     def search_grep(
         self,

@@ -22,6 +22,8 @@ ClientPath = str
 Clock = str
 # The files that a command window covers.
 CommandScope = Literal["tracked", "workspace"]
+# Whether a session has received a comment.
+CommentState = Literal["waiting", "waitingForEvent", "ended", "told"]
 # How to treat a change whose lines another author has changed since.
 Conflicts = Literal["keep", "markers"]
 # How similar a call is to an earlier one.
@@ -80,7 +82,7 @@ TextEncoding = Literal["utf8", "base64"]
 # The outcome of an undo for one file.
 UndoOutcome = Literal["undone", "deleted", "restored", "renamed", "unchanged", "conflict", "notKept", "changed", "failed", "partly", "left"]
 # What only the user may do.
-UsersOnly = Literal["pause", "resume", "allow", "config", "bypass"]
+UsersOnly = Literal["pause", "resume", "allow", "config", "bypass", "comment"]
 # How it is known that a stored result is still valid.
 Validity = Literal["verified", "timed"]
 # How a read relates to the session's earlier reads (SEEN-4).
@@ -404,6 +406,39 @@ class CommandRows(TypedDict):
     """A list of commands."""
 
     commands: "List[CommandRow]"
+
+
+class _CommentOptional(TypedDict, total=False):
+    lines: "Optional[LineRange]"
+    uri: str
+
+
+class Comment(_CommentOptional):
+    """A comment of the user's on a change."""
+
+    id: str
+    path: "RelPath"
+    text: str
+    time: int
+    to: "List[CommentTo]"
+
+
+class _CommentToOptional(TypedDict, total=False):
+    label: Optional[str]
+    told: Optional[int]
+
+
+class CommentTo(_CommentToOptional):
+    """A session that receives a comment."""
+
+    session: "SessionId"
+    state: "CommentState"
+
+
+class Commented(TypedDict, total=False):
+    """The result of `review/comment`."""
+
+    comment: "Optional[Comment]"
 
 
 class CommitFile(TypedDict, total=False):
@@ -1124,6 +1159,7 @@ class _ReviewFileOptional(TypedDict, total=False):
     target: Optional[str]
     targetBefore: Optional[str]
     uri: str
+    viewed: Optional[bool]
 
 
 class ReviewFile(_ReviewFileOptional):
@@ -1143,6 +1179,7 @@ class _ReviewHunkOptional(TypedDict, total=False):
     deleted: Optional[bool]
     likely: Optional[bool]
     uri: str
+    viewed: Optional[bool]
 
 
 class ReviewHunk(_ReviewHunkOptional):
@@ -1158,6 +1195,7 @@ class ReviewHunk(_ReviewHunkOptional):
 
 
 class _ReviewHunksOptional(TypedDict, total=False):
+    comments: "Optional[List[Comment]]"
     files: "Optional[List[ReviewFile]]"
     more: Optional[bool]
 
@@ -1183,6 +1221,12 @@ class ReviewNamed(_ReviewNamedOptional):
     """The name of a change in the review queue."""
 
     id: str
+
+
+class ReviewViewed(TypedDict):
+    """The result of `review/view`."""
+
+    changed: int
 
 
 class Savings(TypedDict):
@@ -1762,6 +1806,24 @@ class StaleEvent(_StaleEventOptional):
     type: Literal["stale"]
 
 
+class _UndoneEventOptional(TypedDict, total=False):
+    label: Optional[str]
+    redo: Optional[bool]
+    session: "Optional[SessionId]"
+
+
+class UndoneEvent(_UndoneEventOptional):
+    """The user undid changes, or put them back (UNDO-1): one event for each session
+    with changes in it.
+    """
+
+    clock: "Clock"
+    files: int
+    subscription: int
+    type: Literal["undone"]
+    undo: str
+
+
 class _VersionEventOptional(TypedDict, total=False):
     lines: "Optional[LineCounts]"
 
@@ -1784,6 +1846,7 @@ Event = Union[
     RecoveredEvent,
     SessionEvent,
     StaleEvent,
+    UndoneEvent,
     VersionEvent,
 ]
 
@@ -1821,6 +1884,10 @@ __all__ = [
     "CommandRow",
     "CommandRows",
     "CommandScope",
+    "Comment",
+    "CommentState",
+    "CommentTo",
+    "Commented",
     "CommitFile",
     "CommittedFile",
     "Configuration",
@@ -1915,6 +1982,7 @@ __all__ = [
     "ReviewHunks",
     "ReviewKept",
     "ReviewNamed",
+    "ReviewViewed",
     "Role",
     "Savings",
     "SessionEvent",
@@ -1953,6 +2021,7 @@ __all__ = [
     "UndoRows",
     "Undone",
     "UndoneContent",
+    "UndoneEvent",
     "UndoneFile",
     "UndoneLines",
     "UsersOnly",

@@ -1,7 +1,12 @@
 //! `touchmark review`: goes through agents' changes one by one, as `git add -p`
 //! does.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod comments;
+mod filter;
+mod queue;
+mod show;
+
+use std::collections::HashSet;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
@@ -9,33 +14,21 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use touchmark_client::blocking::Client;
 use touchmark_client::proto::review::{
-    ReviewFile, ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo,
+    ReviewHunk, ReviewHunks, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo, ReviewView,
 };
-use touchmark_client::proto::{Author, ClientPath, RelPath, Reply, SessionId};
+use touchmark_client::proto::{ClientPath, Reply, SessionId};
 
-use crate::around::{self, Around};
+use crate::around::Around;
 use crate::commands::undo::UNDOING;
 use crate::context::{self, Connection, Context};
 use crate::likely;
-use crate::output::{self, Outcome};
-use crate::style::{self, paint};
-use crate::system::terminal;
+use crate::output::{self, Failure, Outcome};
 use crate::table::View;
-use crate::text::{self, MAX_NAME, authors, count, cut, escaped, folded, path, width};
+use crate::text::count;
 use crate::undone;
-use crate::versions::{kind, mode_change};
 use crate::{complete, confirm, editor};
-
-/// The maximum number of lines of each side of a change that are shown. `?`
-/// shows how to see more.
-const SHOWN: usize = 40;
-
-/// The maximum number of files of an entry that are named.
-const NAMED: usize = 6;
-
-/// The least number of files that one command has changed, from which on its
-/// changes are one entry.
-const MANY: usize = 8;
+use filter::Filter;
+use queue::{ChangeKind, QueueEntry, QueuedChange, changes, entries};
 
 /// The letters and words of the answers.
 const ANSWERS: &[(&str, &str, ReviewAnswer)] = &[
@@ -44,6 +37,9 @@ const ANSWERS: &[(&str, &str, ReviewAnswer)] = &[
     ("l", "later", ReviewAnswer::Later),
     ("e", "edit", ReviewAnswer::Edit),
     ("f", "file", ReviewAnswer::KeepFile),
+    ("v", "viewed", ReviewAnswer::Viewed),
+    ("c", "comment", ReviewAnswer::Comment),
+    ("/", "search", ReviewAnswer::Search),
     ("s", "single", ReviewAnswer::Single),
     ("q", "quit", ReviewAnswer::Quit),
 ];
@@ -53,6 +49,10 @@ u  undo the change; `touchmark redo` reverses that
 l  later: the change stays in the queue
 e  edit the file in $EDITOR, then continue
 f  keep the rest of this file
+v  viewed: the change stays in the queue, and is shown again once it changes
+   (with --viewed: no longer viewed)
+c  write a comment, which the agent receives with its next prompt
+/  show only changes with some words in their path, lines, session or command
 s  of an entry with many files: show them one by one
 q  quit; the answers so far are kept";
 
@@ -68,6 +68,15 @@ pub(crate) struct Options {
     /// Only changes that this command made, such as `c5`
     #[arg(long, value_name = "C")]
     command: Option<String>,
+    /// Only changes with these words in their path, their lines, their session or their command
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Only changes that are marked as viewed
+    #[arg(long, conflicts_with = "unviewed")]
+    viewed: bool,
+    /// Only changes that are not marked as viewed
+    #[arg(long)]
+    unviewed: bool,
     /// Only list the queue
     #[arg(long)]
     list: bool,
@@ -80,6 +89,15 @@ pub(crate) struct Options {
     /// Undo all changes in the queue, or all that were selected
     #[arg(long, conflicts_with_all = ["list", "keep_all"])]
     undo_all: bool,
+    /// Mark all changes in the queue as viewed, or all that were selected
+    #[arg(long, conflicts_with_all = ["list", "keep_all", "undo_all"])]
+    mark_viewed: bool,
+    /// Write a comment on the change that was selected; the agent receives it with its next prompt. An empty text withdraws it
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["list", "keep_all", "undo_all", "mark_viewed"])]
+    comment: Option<String>,
+    /// List your comments, and who has received them
+    #[arg(long, conflicts_with_all = ["list", "keep_all", "undo_all", "mark_viewed", "comment"])]
+    comments: bool,
     /// With --undo-all: also text that appeared while a command ran, and may be yours
     #[arg(long, requires = "undo_all")]
     likely: bool,
@@ -96,6 +114,9 @@ enum ReviewAnswer {
     Later,
     Edit,
     KeepFile,
+    Viewed,
+    Comment,
+    Search,
     Single,
     Quit,
 }
@@ -106,14 +127,35 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
     let paths = paths.collect::<Outcome<Vec<ClientPath>>>()?;
     // All changes are kept or undone in one step, so all of them are listed, not only
     // the first page (LIM-2).
-    let is_all = options.keep_all || options.undo_all;
+    let is_all = options.keep_all || options.undo_all || options.mark_viewed;
+    let viewed = match (options.viewed, options.unviewed) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    let filter = Filter::new(options.search.as_deref().unwrap_or_default(), viewed);
     let ask = ReviewList {
         session: connection.meant(options.session.as_ref())?,
         paths: (!paths.is_empty()).then_some(paths),
         limit: is_all.then_some(u32::MAX),
         command: options.command.clone(),
     };
-    let queue = connection.client.call(ask.clone())?;
+    let queue = filter.list(&connection.client, &ask)?;
+    if let Some(text) = &options.comment {
+        let is_all = filter.is_empty() && ask == ReviewList::default();
+        return comment(&connection.client, &queue, text, is_all);
+    }
+    if options.mark_viewed {
+        let hunks = changes(&queue).iter().map(QueuedChange::named).collect();
+        let ask = ReviewView::new(hunks, true);
+        return match connection.answer(ask)? {
+            Some(viewed) => {
+                let marked = count(u64::from(viewed.changed), "change");
+                context.say(&format!("marked as viewed: {marked}"))
+            }
+            None => Ok(()),
+        };
+    }
     if options.keep_all {
         let hunks = changes(&queue).iter().map(QueuedChange::named).collect();
         return match connection.answer(ReviewKeep { hunks })? {
@@ -122,24 +164,47 @@ pub(crate) fn run(context: &Context, options: &Options) -> Outcome {
         };
     }
     if options.undo_all {
-        return undo_all(&connection, &ask, queue, options.likely);
+        return undo_all(&connection, &filter, &ask, queue, options.likely);
     }
     if context.global.json {
         return connection.json(Reply::ReviewList(queue));
     }
+    if options.comments {
+        return comments::list(&queue);
+    }
     if changes(&queue).is_empty() {
-        return context.say("nothing is left to review");
+        return context.say(match filter.is_empty() {
+            true => "nothing is left to review",
+            false => "no change in the queue is one of these",
+        });
     }
     if options.list || !io::stdin().is_terminal() {
         return list(&connection.client, &queue, options.files);
     }
-    walk(&connection, &ask, options.files)
+    walk(&connection, filter, &ask, options.files)
+}
+
+/// Writes a comment on the only change of a queue. An empty text withdraws the
+/// comments on the selected changes; `is_all`: nothing was selected.
+fn comment(client: &Client, queue: &ReviewHunks, text: &str, is_all: bool) -> Outcome {
+    if text.trim().is_empty() {
+        return comments::withdraw(client, queue, is_all);
+    }
+    match changes(queue).as_slice() {
+        [change] => comments::write(client, change, text),
+        [] => Err(Failure::Usage("no change in the queue is selected".into())),
+        many => Err(Failure::Usage(format!(
+            "{} are selected, and a comment is on one; select it with -- PATH and --search TEXT",
+            count(many.len() as u64, "change")
+        ))),
+    }
 }
 
 /// Undoes all changes of a queue. What may be the user's is asked about, and
 /// stays without an answer (UNDO-7), unless `take_likely` is set.
 fn undo_all(
     connection: &Connection<'_>,
+    filter: &Filter,
     ask: &ReviewList,
     mut queue: ReviewHunks,
     take_likely: bool,
@@ -149,7 +214,7 @@ fn undo_all(
     } = connection;
     let all: Vec<&ReviewHunk> = queue.hunks.iter().collect();
     if !take_likely && likely::ask_about(client, &all, &queue.hunks)? {
-        queue = client.call(ask.clone())?;
+        queue = filter.list(client, ask)?;
     }
     let all = changes(&queue);
     let stays = |change: &&QueuedChange| !take_likely && change.is_doubtful();
@@ -159,7 +224,7 @@ fn undo_all(
     if !context.global.json {
         let mut around = Around::new(client);
         for entry in entries(&left, |_| false) {
-            entry.show(&mut around)?;
+            show::entry(&entry, &[], &mut around)?;
         }
         if !left.is_empty() {
             let count = count(left.len() as u64, "change");
@@ -173,195 +238,42 @@ fn undo_all(
     undone::tell(connection, Reply::Undo(undone), false)
 }
 
-/// A change in the queue.
-#[derive(Clone, Copy)]
-struct QueuedChange<'a> {
-    id: &'a str,
-    path: &'a RelPath,
-    authors: &'a [Author],
-    /// The command that made it; `None` if none did.
-    command: Option<&'a str>,
-    of: ChangeKind<'a>,
-}
-
-/// What a change in the queue changed.
-#[derive(Clone, Copy)]
-enum ChangeKind<'a> {
-    /// Lines of a file.
-    Lines(&'a ReviewHunk),
-    /// A mode or a symlink.
-    File(&'a ReviewFile),
-}
-
-impl<'a> From<&'a ReviewHunk> for QueuedChange<'a> {
-    fn from(hunk: &'a ReviewHunk) -> Self {
-        Self {
-            id: &hunk.id,
-            path: &hunk.path,
-            authors: &hunk.authors,
-            command: hunk.command.as_deref(),
-            of: ChangeKind::Lines(hunk),
-        }
-    }
-}
-
-impl<'a> From<&'a ReviewFile> for QueuedChange<'a> {
-    fn from(file: &'a ReviewFile) -> Self {
-        Self {
-            id: &file.id,
-            path: &file.path,
-            authors: &file.authors,
-            command: file.command.as_deref(),
-            of: ChangeKind::File(file),
-        }
-    }
-}
-
-impl QueuedChange<'_> {
-    fn named(&self) -> ReviewNamed {
-        ReviewNamed::new(self.path, self.id)
-    }
-
-    /// Returns whether text of it may be the user's (UNDO-7).
-    fn is_doubtful(&self) -> bool {
-        matches!(self.of, ChangeKind::Lines(hunk) if likely::is_doubtful(hunk))
-    }
-
-    fn show(&self, around: &mut Around<'_>) -> Outcome {
-        match self.of {
-            ChangeKind::Lines(hunk) => show(hunk, around),
-            ChangeKind::File(file) => show_file(file),
-        }
-    }
-}
-
-/// What one answer of the user is about: a single change, or all changes of a
-/// command that changed many files.
-struct QueueEntry<'a> {
-    changes: Vec<QueuedChange<'a>>,
-    /// The command; `None` for a single change.
-    command: Option<&'a str>,
-}
-
-impl QueueEntry<'_> {
-    /// Returns the name by which the entry is remembered while the queue is
-    /// gone through.
-    fn id(&self) -> &str {
-        match (self.command, self.changes.first()) {
-            (Some(command), _) => command,
-            (None, Some(change)) => change.id,
-            (None, None) => "",
-        }
-    }
-
-    /// Returns whether some of it may be the user's (UNDO-7).
-    fn is_likely(&self) -> bool {
-        self.lines().any(|hunk| hunk.likely == Some(true))
-    }
-
-    /// Returns the changes that have lines.
-    fn lines(&self) -> impl Iterator<Item = &ReviewHunk> {
-        self.changes.iter().filter_map(|change| match change.of {
-            ChangeKind::Lines(hunk) => Some(hunk),
-            ChangeKind::File(_) => None,
-        })
-    }
-
-    fn named(&self) -> Vec<ReviewNamed> {
-        self.changes.iter().map(QueuedChange::named).collect()
-    }
-
-    fn show(&self, around: &mut Around<'_>) -> Outcome {
-        let (Some(command), Some(first)) = (self.command, self.changes.first()) else {
-            let mut changes = self.changes.iter();
-            return changes.try_for_each(|change| change.show(around));
-        };
-        let paths: BTreeSet<&RelPath> = self.changes.iter().map(|change| change.path).collect();
-        let (mut added, mut removed) = (0, 0);
-        for hunk in self.lines() {
-            added += hunk.after.lines().count();
-            removed += hunk.before.lines().count();
-        }
-        let files = count(paths.len() as u64, "file");
-        let head = format!("{}: {files}", escaped(command, MAX_NAME));
-        let by = likely::doubted(authors(first.authors), self.is_likely());
-        head_line(&head, &by)?;
-        let names: Vec<String> = paths.iter().take(NAMED).map(|file| path(file)).collect();
-        let more = match paths.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let text = format!("+{added} -{removed} in {}{more}", names.join(" "));
-        let columns = terminal::room();
-        for line in folded(&text, columns, "  ") {
-            output::line(&paint(style::DIM, &line))?;
-        }
-        Ok(())
-    }
-}
-
-/// Puts the changes of each command that changed many files into one entry,
-/// unless `single` says otherwise.
-fn entries<'a>(all: &[QueuedChange<'a>], single: impl Fn(&str) -> bool) -> Vec<QueueEntry<'a>> {
-    let mut files: HashMap<&str, BTreeSet<&RelPath>> = HashMap::new();
-    for change in all {
-        if let Some(command) = change.command {
-            files.entry(command).or_default().insert(change.path);
-        }
-    }
-    let mut entries: Vec<QueueEntry<'a>> = Vec::new();
-    for change in all {
-        let command = change.command.filter(|command| {
-            let many = files.get(command).is_some_and(|files| files.len() >= MANY);
-            many && !single(command)
-        });
-        let known = entries.iter_mut().find(|entry| entry.command == command);
-        match known.filter(|_| command.is_some()) {
-            Some(entry) => entry.changes.push(*change),
-            None => entries.push(QueueEntry {
-                changes: vec![*change],
-                command,
-            }),
-        }
-    }
-    entries
-}
-
-/// Returns all changes of a queue.
-fn changes(queue: &ReviewHunks) -> Vec<QueuedChange<'_>> {
-    let lines = queue.hunks.iter().map(QueuedChange::from);
-    let files = queue.files.iter().flatten().map(QueuedChange::from);
-    lines.chain(files).collect()
-}
-
 fn list(client: &Client, queue: &ReviewHunks, files: bool) -> Outcome {
     let mut around = Around::new(client);
-    for entry in entries(&changes(queue), |_| files) {
-        entry.show(&mut around)?;
+    let all = changes(queue);
+    let comments = queue.comments.as_deref().unwrap_or_default();
+    for entry in entries(&all, |_| files) {
+        show::entry(&entry, comments, &mut around)?;
     }
     if queue.more == Some(true) {
         output::line("and more")?;
     }
-    Ok(())
+    match all.iter().filter(|change| change.is_viewed).count() {
+        0 => Ok(()),
+        viewed => output::line(&format!("{viewed} of {} viewed", all.len())),
+    }
 }
 
-/// Asks about one entry after another. The queue is requested again after each
+/// Asks about one entry after another, without those that were viewed unless the
+/// filter says so. The queue is requested again after each
 /// answer that changes a file, so that the current content is shown.
-fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
+fn walk(connection: &Connection<'_>, mut filter: Filter, ask: &ReviewList, files: bool) -> Outcome {
     let client = &connection.client;
+    filter.viewed.get_or_insert(false);
     let mut later: HashSet<String> = HashSet::new();
     // The commands whose files are shown one by one.
     let mut single: HashSet<String> = HashSet::new();
-    let (mut kept, mut undone) = (0, 0);
+    let (mut kept, mut undone, mut viewed) = (0, 0, 0);
     loop {
-        let queue = client.call(ask.clone())?;
+        let queue = filter.list(client, ask)?;
         let all = changes(&queue);
         let entries = entries(&all, |command| files || single.contains(command));
         let left = entries.iter().filter(|entry| !later.contains(entry.id()));
         let Some(entry) = left.clone().next() else {
             break;
         };
-        entry.show(&mut Around::new(client))?;
+        let comments = queue.comments.as_deref().unwrap_or_default();
+        show::entry(entry, comments, &mut Around::new(client))?;
         match answer(left.count())? {
             ReviewAnswer::Keep => kept += keep(client, entry.named())?,
             ReviewAnswer::KeepFile => {
@@ -376,7 +288,7 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
                     likely::ask_about(client, &asked, &queue.hunks)?;
                     // What is the user's has left the queue; what is the
                     // command's is certain now.
-                    let now = client.call(ask.clone())?;
+                    let now = filter.list(client, ask)?;
                     let sure = changes(&now);
                     hunks.retain(|one| {
                         let mut sure = sure.iter().filter(|change| !change.is_doubtful());
@@ -400,6 +312,22 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
                 }
             }
             ReviewAnswer::Later => drop(later.insert(entry.id().to_owned())),
+            ReviewAnswer::Viewed => {
+                // Where viewed changes are gone through, the mark is removed.
+                let is_viewed = filter.viewed != Some(true);
+                let marked = view(client, entry, is_viewed)?;
+                viewed += if is_viewed { marked } else { 0 };
+            }
+            ReviewAnswer::Comment => write_comment(client, entry)?,
+            ReviewAnswer::Search => {
+                let words = confirm::text("search (nothing: all changes):")?;
+                filter.search(&words.unwrap_or_default());
+                let found = filter.list(client, ask)?;
+                if changes(&found).is_empty() {
+                    output::line("no change has these words")?;
+                    filter.search("");
+                }
+            }
             ReviewAnswer::Single => {
                 single.extend(entry.command.map(str::to_owned));
             }
@@ -411,10 +339,48 @@ fn walk(connection: &Connection<'_>, ask: &ReviewList, files: bool) -> Outcome {
             ReviewAnswer::Quit => break,
         }
     }
+    let marked = match viewed {
+        0 => String::new(),
+        viewed => format!(", viewed {viewed}"),
+    };
     connection.context.say(&format!(
-        "kept {kept}, undid {undone}, left {} for later",
+        "kept {kept}, undid {undone}, left {} for later{marked}",
         later.len()
-    ))
+    ))?;
+    if filter.viewed == Some(false) {
+        filter = Filter::new("", Some(true));
+        let viewed = changes(&filter.list(client, ask)?).len();
+        if viewed > 0 {
+            let changes = count(viewed as u64, "viewed change");
+            let text = format!("{changes} in the queue: touchmark review --viewed");
+            connection.context.say(&text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Marks the changes of an entry as viewed, or removes the marks. Returns how
+/// many.
+fn view(client: &Client, entry: &QueueEntry<'_>, is_viewed: bool) -> Outcome<u32> {
+    match client.call(ReviewView::new(entry.named(), is_viewed)) {
+        Ok(viewed) => Ok(viewed.changed),
+        Err(error) => {
+            output::line(&format!("{error}; shown again as it is now"))?;
+            Ok(0)
+        }
+    }
+}
+
+/// Asks for a comment on an entry, and writes it.
+fn write_comment(client: &Client, entry: &QueueEntry<'_>) -> Outcome {
+    let [change] = entry.changes.as_slice() else {
+        return output::line("a comment is on one change: `s` shows them one by one");
+    };
+    let text = confirm::text("comment (nothing: withdraw it):")?;
+    match comments::write(client, change, &text.unwrap_or_default()) {
+        Err(Failure::Client(error)) => output::line(&error.to_string()),
+        done => done,
+    }
 }
 
 fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
@@ -427,70 +393,9 @@ fn keep(client: &Client, hunks: Vec<ReviewNamed>) -> Outcome<u32> {
     }
 }
 
-/// Prints the change as a diff, with its author and the lines around it.
-fn show(hunk: &ReviewHunk, around: &mut Around<'_>) -> Outcome {
-    let what = match (hunk.created, hunk.deleted) {
-        (Some(true), _) => "new file".to_owned(),
-        (_, Some(true)) => "deleted".to_owned(),
-        _ => text::lines(hunk.lines),
-    };
-    let by = likely::doubted(authors(&hunk.authors), hunk.likely == Some(true));
-    head(&hunk.path, &what, &by)?;
-    // What only removed lines names the line before them.
-    let above = hunk
-        .lines
-        .start
-        .saturating_sub(u32::from(!hunk.after.is_empty()));
-    let context = match (hunk.created, hunk.deleted) {
-        (None, None) => around.of(&hunk.path, above as usize, &hunk.after),
-        _ => around::Context::default(),
-    };
-    undone::sides(&hunk.before, &hunk.after, &context, "", SHOWN)
-}
-
-/// Prints the change of a mode or of a symlink, with its author.
-fn show_file(file: &ReviewFile) -> Outcome {
-    let what = match (file.mode_before, file.mode) {
-        (None, Some(mode)) => format!("new {}", kind(mode)),
-        (Some(mode), None) => format!("deleted {}", kind(mode)),
-        (Some(before), Some(now)) if before.is_link() && now.is_link() => "symlink".to_owned(),
-        (Some(before), Some(now)) => {
-            mode_change(before, now).unwrap_or_else(|| "content".to_owned())
-        }
-        (None, None) => "content".to_owned(),
-    };
-    head(&file.path, &what, &authors(&file.authors))?;
-    let target = |target: &Option<String>| target.clone().unwrap_or_default();
-    undone::sides(
-        &target(&file.target_before),
-        &target(&file.target),
-        &around::Context::default(),
-        "",
-        SHOWN,
-    )
-}
-
-/// Prints the first line of a change.
-fn head(file: &RelPath, what: &str, by: &str) -> Outcome {
-    let room = terminal::room();
-    let file = cut(&path(file), room.saturating_sub(width(what) + 2));
-    head_line(&format!("{file}: {what}"), by)
-}
-
-fn head_line(head: &str, by: &str) -> Outcome {
-    let by = format!("by {by}");
-    let fits = width(head) + 2 + width(&by) <= terminal::room();
-    output::line(&format!(
-        "{}{}{}",
-        paint(style::BOLD, head),
-        if fits { "  " } else { "\n  " },
-        paint(style::DIM, &by)
-    ))?;
-    Ok(())
-}
-
 fn answer(left: usize) -> Outcome<ReviewAnswer> {
-    let question = format!("({left} left) keep, undo, later, edit, file, quit [k,u,l,e,f,q,?]");
+    let question =
+        format!("({left} left) keep, undo, later, viewed, comment, quit [k,u,l,v,c,/,e,f,q,?]");
     Ok(confirm::choice(&question, ANSWERS, HELP)?.unwrap_or(ReviewAnswer::Quit))
 }
 

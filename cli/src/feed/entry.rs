@@ -42,6 +42,10 @@ pub(crate) enum Verb {
     Overflow,
     /// A command has changed files.
     Ran,
+    /// The user undid changes.
+    Undid,
+    /// The user put back what an undo had removed.
+    Redid,
     /// Another daemon has taken over.
     Restarted,
     /// The daemon has ended.

@@ -242,6 +242,23 @@ impl Fold {
                 let who = by(&command.session, &command.session_label);
                 entry(who, Verb::Ran, None, notes)
             }
+            Happening::Undone {
+                undo,
+                redo,
+                files,
+                label,
+                ..
+            } => {
+                let files = text::count(u64::from(*files), "file");
+                let of = label.as_ref().map(|label| format!("{label} in "));
+                let what = format!("{}{files} ({undo})", of.unwrap_or_default());
+                let verb = match redo {
+                    Some(true) => Verb::Redid,
+                    _ => Verb::Undid,
+                };
+                let you = Who::Author(Author::USER);
+                entry(you, verb, None, vec![Note::Text(what)])
+            }
             Happening::Overflow {} => entry(
                 Who::Touchmark,
                 Verb::Overflow,

@@ -320,6 +320,8 @@ fn verb(verb: Verb) -> (&'static str, Style) {
         Verb::Degraded => ("degraded", style::WARN),
         Verb::Overflow => ("overflow", style::WARN),
         Verb::Ran => ("ran", style::BOLD),
+        Verb::Undid => ("undid", style::BOLD),
+        Verb::Redid => ("redid", style::BOLD),
         Verb::Restarted => ("restarted", style::DIM),
         Verb::Ended => ("ended", style::WARN),
     }

@@ -305,6 +305,7 @@ mod tests {
             time: 0,
             likely: None,
             command: None,
+            viewed: None,
         };
         let place = |document: &Document, hunk: &ReviewHunk| {
             let lines = document.shown().lines_of(hunk)?;

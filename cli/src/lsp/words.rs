@@ -113,6 +113,7 @@ mod tests {
             time: 0,
             likely: None,
             command: None,
+            viewed: None,
         }
     }
 

@@ -361,6 +361,27 @@ impl Agent {
         Self::all().find(|agent| agent.name == name)
     }
 
+    /// Returns the agent of the program with this name in sessions.
+    pub(crate) fn of_program(program: &str) -> Option<&'static Self> {
+        Self::all().find(|agent| agent.program == program)
+    }
+
+    /// Returns whether it has an event for each prompt.
+    pub(crate) fn reports_prompts(&self) -> bool {
+        self.events.iter().any(|event| event.is == Is::Prompt)
+    }
+
+    /// Returns whether an answer to a prompt can contain a text for the model.
+    pub(crate) fn tells_prompts(&self) -> bool {
+        let mut events = self.events.iter();
+        events.any(|event| event.is == Is::Prompt && event.tells)
+    }
+
+    /// Returns whether an answer to any event can contain a text for the model.
+    pub(crate) fn tells(&self) -> bool {
+        self.events.iter().any(|event| event.tells)
+    }
+
     /// Returns all agents, in the order of lists.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         AGENTS.into_iter()

@@ -131,18 +131,7 @@ impl Wanted {
 /// `denied` if the requesting process runs below an agent; `outsideWorkspace`;
 /// `notFound` if nothing was denied there.
 pub(super) fn allow(daemon: &DaemonHandle, ask: &HookAllow) -> Result<HookAllowed, Error> {
-    if let Some(who) = daemon.cx.process.and_then(|pid| agent_above(daemon, pid)) {
-        let why = off::why(&who);
-        if ask.path.is_some() {
-            let places = &daemon.cx.workspace.places;
-            off::refused(places, UsersOnly::Allow, &why, daemon.cx.now);
-        }
-        let error = Error::new(ErrorCode::Denied, off::refusal(&why));
-        return Err(error.hint("ask the user to run it").with(ErrorData {
-            cause: Some(why),
-            ..ErrorData::default()
-        }));
-    }
+    by_the_user(daemon, ask.path.as_ref().map(|_| UsersOnly::Allow))?;
     let Some(path) = &ask.path else {
         return Ok(HookAllowed {
             path: None,
@@ -162,6 +151,27 @@ pub(super) fn allow(daemon: &DaemonHandle, ask: &HookAllow) -> Result<HookAllowe
         path: Some(path),
         sessions,
     })
+}
+
+/// Returns an error if the requesting process runs below an agent (OFF-5). The
+/// attempt at `what` is noted.
+///
+/// # Errors
+/// `denied`.
+pub(super) fn by_the_user(daemon: &DaemonHandle, what: Option<UsersOnly>) -> Result<(), Error> {
+    let above = daemon.cx.process.and_then(|pid| agent_above(daemon, pid));
+    let Some(why) = above.map(|who| off::why(&who)) else {
+        return Ok(());
+    };
+    if let Some(what) = what {
+        let places = &daemon.cx.workspace.places;
+        off::refused(places, what, &why, daemon.cx.now);
+    }
+    let error = Error::new(ErrorCode::Denied, off::refusal(&why));
+    Err(error.hint("ask the user to run it").with(ErrorData {
+        cause: Some(why),
+        ..ErrorData::default()
+    }))
 }
 
 /// Returns which agent a process runs below, for people.

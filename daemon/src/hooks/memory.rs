@@ -13,6 +13,7 @@ use touchmark_proto::{Author, ClientPath, Hash, LineRange, Millis, RelPath, Sess
 
 use super::agents::Agents;
 use super::allowed::Allowances;
+use super::comments::Comments;
 use super::edits::Candidate;
 use super::happened::{Change, Happened, What};
 use super::identity::Calls;
@@ -124,6 +125,8 @@ pub(crate) struct Memory {
     commands: Mutex<Commands>,
     scopes: Mutex<Scopes>,
     undone: Mutex<Undone>,
+    /// The user's comments on changes.
+    pub(crate) comments: Comments,
     allowances: Mutex<Allowances>,
     notices: Mutex<Notices>,
     /// The sessions that are between a prompt and the end of its turn.
@@ -157,8 +160,9 @@ struct Remembered {
 impl Memory {
     /// Restores what is stored over restarts; everything else is lost when the
     /// daemon ends.
-    pub(crate) fn new(state: &State) -> Self {
+    pub(crate) fn new(state: &State, comments: Comments) -> Self {
         let memory = Self {
+            comments,
             agents: Mutex::new(Agents::below_starter()),
             ..Self::default()
         };

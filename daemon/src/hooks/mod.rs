@@ -15,6 +15,7 @@
 pub mod agent;
 mod agents;
 mod allowed;
+pub(crate) mod comments;
 mod daemon_handle;
 mod destroys;
 mod details;
@@ -53,6 +54,7 @@ use serde_json::Value;
 use touchmark_proto::hooks::{
     HookAllow, HookAllowed, HookEvent, HookJoin, HookJoined, HookPrinted, HookShell, HookShellBegun,
 };
+use touchmark_proto::off::UsersOnly;
 use touchmark_proto::{Request, SessionId};
 
 use crate::config::Unsaved;
@@ -186,11 +188,14 @@ async fn answer_from(
         };
         rules::follow(daemon, over).await;
     }
+    // An agent that takes no text with a prompt gets comments with another event.
+    let is_prompt = matches!(happened.what, What::Prompt { .. });
+    let takes_comments = is_prompt || !agent.tells_prompts();
     let turn = matches!(happened.what, What::Stop { .. }) && agent.shows;
     let turn = turn.then(|| happened.session.clone());
     let mut outcome = rules::follow(daemon, happened).await;
     if let Some(session) = session {
-        outcome = rules::with_late(daemon, &session, outcome);
+        outcome = rules::with_late(daemon, &session, outcome, takes_comments);
     }
     if let Some(session) = turn {
         let text = rules::by_commands(daemon, &session).await;
@@ -232,6 +237,17 @@ pub(crate) async fn shell(
 ) -> Result<HookShellBegun, touchmark_proto::Error> {
     let command = running::witness(daemon, &asked.line).await?;
     Ok(HookShellBegun { command })
+}
+
+/// Returns an error if the requesting process runs below an agent (OFF-5).
+///
+/// # Errors
+/// `denied`.
+pub(crate) fn by_the_user(
+    daemon: &DaemonHandle,
+    what: UsersOnly,
+) -> Result<(), touchmark_proto::Error> {
+    allowed::by_the_user(daemon, Some(what))
 }
 
 /// Allows the next write of a file after a denial (OFF-4).

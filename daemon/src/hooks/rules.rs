@@ -320,13 +320,10 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
         return Ok(());
     }
     // The token begins with the number of late texts that the answer contained,
-    // and the names of the undos (`u3`).
-    let (late, mut rest) = number(ack);
-    let mut undos = Vec::new();
-    while let Some((Ok(undo), after)) = rest.strip_prefix('u').map(number) {
-        undos.push(undo);
-        rest = after;
-    }
+    // the names of the undos (`u3`), and the numbers of comments (`m2`).
+    let (late, rest) = number(ack);
+    let (undos, rest) = numbers(rest, 'u');
+    let (comments, rest) = numbers(rest, 'm');
     let mut parts = rest.splitn(3, ' ');
     let (Some(warned), Some(cursor), Some(session)) = (parts.next(), parts.next(), parts.next())
     else {
@@ -343,6 +340,10 @@ pub(super) async fn acknowledge(daemon: &DaemonHandle, ack: &str) -> Result<(), 
     for undo in undos {
         let memory = &daemon.memory;
         memory.say_of_undo(&daemon.cx.inside, &session, undo, None);
+    }
+    if !comments.is_empty() {
+        let now = daemon.cx.now;
+        daemon.memory.comments.told(&session, &comments, now);
     }
     if cursor != "-" {
         daemon.memory.undone(|undone| undone.told(&session));
@@ -530,6 +531,17 @@ async fn never_ran(
             command: window.clone(),
         });
     }
+}
+
+/// Splits numbers off the beginning of a text, before each of which is `sign`.
+fn numbers(text: &str, sign: char) -> (Vec<u64>, &str) {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((Ok(one), after)) = rest.strip_prefix(sign).map(number) {
+        found.push(one);
+        rest = after;
+    }
+    (found, rest)
 }
 
 /// Splits the digits off the beginning of a text.

@@ -1,5 +1,5 @@
-//! Stores which lines of agents' changes the user has kept, and which files
-//! have nothing left to review.
+//! Stores which lines of agents' changes the user has kept, which changes the
+//! user has viewed, and which files have nothing left to review.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -41,6 +41,8 @@ pub(crate) struct Kept {
 struct KeptState {
     /// The lines that were kept, by file.
     lines: BTreeMap<RelPath, BTreeSet<Named>>,
+    /// The ids of the changes that were viewed, by file.
+    viewed: BTreeMap<RelPath, BTreeSet<String>>,
     /// Files of which nothing was left in the queue, each with the state in
     /// which that was so.
     done: BTreeMap<RelPath, Moment>,
@@ -128,6 +130,43 @@ impl Kept {
         self.state().lines.get(path).map_or(0, BTreeSet::len)
     }
 
+    /// Returns whether a change was viewed.
+    pub(super) fn is_viewed(&self, path: &RelPath, id: &str) -> bool {
+        let state = self.state();
+        state.viewed.get(path).is_some_and(|ids| ids.contains(id))
+    }
+
+    /// Sets or removes the mark of a change. Returns whether that changed
+    /// anything.
+    pub(super) fn set_viewed(&self, path: &RelPath, id: &str, viewed: bool) -> bool {
+        let mut state = self.state();
+        let ids = state.viewed.entry(path.clone()).or_default();
+        match viewed {
+            true => ids.insert(id.to_owned()),
+            false => ids.remove(id),
+        }
+    }
+
+    /// Removes the marks of changes that are no longer in a file's queue.
+    pub(super) fn retain_viewed<'a>(
+        &self,
+        path: &RelPath,
+        queued: impl Iterator<Item = &'a String>,
+    ) {
+        let mut state = self.state();
+        let Some(ids) = state.viewed.get_mut(path) else {
+            return;
+        };
+        let queued: BTreeSet<&String> = queued.collect();
+        let before = ids.len();
+        ids.retain(|id| queued.contains(id));
+        let (is_changed, is_empty) = (ids.len() < before, ids.is_empty());
+        if is_empty {
+            state.viewed.remove(path);
+        }
+        state.changed |= is_changed;
+    }
+
     /// Returns whether nothing of the file was left in the queue in the state
     /// `moment`.
     pub(super) fn is_done(&self, path: &RelPath, moment: &Moment) -> bool {
@@ -146,6 +185,7 @@ impl Kept {
     pub(super) fn set_done(&self, path: &RelPath, moment: Moment) {
         let mut state = self.state();
         state.seen.remove(path);
+        state.viewed.remove(path);
         state.done.insert(path.clone(), moment);
         state.changed = true;
     }

@@ -1,5 +1,6 @@
 //! `review/*`: agents' changes that the user has neither kept nor undone (REV).
 
+mod comment;
 mod commits;
 mod converted;
 pub(crate) mod kept;
@@ -8,6 +9,7 @@ mod made;
 mod settled;
 mod state;
 mod times;
+mod viewed;
 mod whole;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,24 +128,27 @@ impl Undoer {
             let has_made =
                 |command: &Option<String>| ask.command.is_none() || *command == ask.command;
             let meant = |hunk: &ReviewHunk| is_by(&hunk.authors) && has_made(&hunk.command);
-            for hunk in hunks.into_iter().filter(meant) {
+            for mut hunk in hunks.into_iter().filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break 'files;
                 }
+                hunk.viewed = self.kept.is_viewed(path, &hunk.id).then_some(true);
                 listed.hunks.push(hunk);
                 rows += 1;
             }
             let meant = |whole: &ReviewFile| is_by(&whole.authors) && has_made(&whole.command);
-            if let Some(whole) = whole.filter(meant) {
+            if let Some(mut whole) = whole.filter(meant) {
                 if rows >= limit {
                     listed.more = Some(true);
                     break;
                 }
+                whole.viewed = self.kept.is_viewed(path, &whole.id).then_some(true);
                 listed.files.get_or_insert_default().push(whole);
                 rows += 1;
             }
         }
+        listed.comments = self.comments().await;
         self.kept.write_changed();
         self.let_go(&written, &settled);
         Ok(listed)
@@ -169,6 +174,7 @@ impl Undoer {
             return Ok((seen.hunks, None));
         }
         let queued = self.queued(path, commits).await?;
+        self.kept.retain_viewed(path, queued.ids());
         let hunks: Vec<ReviewHunk> = queued
             .hunks
             .iter()
@@ -436,6 +442,7 @@ impl Queued {
                 .max()
                 .unwrap_or_default(),
             command: command(versions),
+            viewed: None,
         }
     }
 }

@@ -171,6 +171,7 @@ impl Whole {
                 .max()
                 .unwrap_or_default(),
             command: command(versions),
+            viewed: None,
         }
     }
 

@@ -177,6 +177,7 @@ impl Daemon {
     /// Removes all stored contents, and answers after that.
     fn forget_contents(&self, request: RequestId) {
         self.parts.journal.forget(None);
+        self.parts.memory.comments.forget(None);
         self.parts.blamed.forget();
         self.parts.kept.reckon_anew();
         let events = self.events.clone();

@@ -29,6 +29,7 @@ use crate::context::{Workspace, owner_in};
 use crate::event::Event;
 use crate::failpoint;
 use crate::guard::{self, Guard, Replacer};
+use crate::hooks::comments::Comments;
 use crate::hooks::{Agent, Memory};
 use crate::life::systemd::ServiceReport;
 use crate::life::{Lock, own_files, usable_directory};
@@ -156,6 +157,7 @@ impl Daemon {
         failpoint::pass("start: writes cut short are settled");
         let journal = Journal::open(&places.state, config.durability == Durability::Power)?;
         let kept_lines = Kept::open(&places.state, config.durability == Durability::Power);
+        let comments = Comments::open(&places.state, config.durability == Durability::Power);
         let worktrees = Worktrees::open(
             workspace,
             places,
@@ -216,7 +218,7 @@ impl Daemon {
                 looks: Arc::new(looks),
                 lineages: Arc::new(lineages),
             },
-            Memory::new(engine.state()),
+            Memory::new(engine.state(), comments),
             worktrees,
             sweeper,
         );

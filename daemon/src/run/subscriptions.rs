@@ -69,6 +69,7 @@ fn concerns(session: &SessionId, happening: &Happening, state: &State) -> bool {
         | Happening::Edit { session: of, .. }
         | Happening::Session { session: of, .. } => of == session,
         Happening::Command { command } => command.session == *session,
+        Happening::Undone { session: of, .. } => of.as_ref() == Some(session),
         Happening::Recovered { .. } | Happening::Degraded { .. } | Happening::Overflow {} => true,
     }
 }

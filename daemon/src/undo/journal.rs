@@ -9,6 +9,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use touchmark_engine::recall::undo_name;
 use touchmark_proto::undo::{UndoOutcome, UndoRow};
 use touchmark_proto::{Author, Error, ErrorCode, ErrorData, FileMode, Hash, SessionId};
 
@@ -426,10 +427,10 @@ impl Journal {
     pub(super) fn rows(&self) -> Vec<UndoRow> {
         let rows = self.entries.kept().rev();
         rows.map(|entry| UndoRow {
-            undo: name(entry.number),
+            undo: undo_name(entry.number),
             time: entry.time,
             what: entry.what.clone(),
-            redo_of: entry.redo_of.map(name),
+            redo_of: entry.redo_of.map(undo_name),
             paths: entry.files.iter().map(|file| file.path.clone()).collect(),
         })
         .collect()
@@ -464,11 +465,6 @@ pub(super) fn failed(error: Error) -> Left {
         _ if error.code == ErrorCode::NotKept => (UndoOutcome::NotKept, error.message),
         _ => (UndoOutcome::Failed, error.message),
     }
-}
-
-/// Returns the name of an undo in the protocol: `u<number>`.
-pub(super) fn name(number: u64) -> String {
-    format!("u{number}")
 }
 
 fn not_kept(error: &io::Error) -> Error {

@@ -4,12 +4,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use touchmark_engine::recall::undo_name;
 use touchmark_engine::text::lines;
 use touchmark_proto::quoting::quoted;
 use touchmark_proto::{LineRange, RelPath, SessionId};
 
 use super::Undoer;
-use super::journal::{Journal, name};
+use super::journal::Journal;
 use crate::past::entry::{Entry, FileEntry};
 
 /// The maximum number of files, and of line ranges in each file, that a notice
@@ -33,7 +34,8 @@ pub(super) fn tell(undoer: &Undoer, undo: Option<&str>) {
     for session in sessions {
         let unsaid = undoer.memory.undone(|undone| undone.unsaid(&session));
         let unsaid = unsaid.into_iter();
-        let unsaid = unsaid.filter_map(|number| undoer.journal.entry(Some(&name(number))).ok());
+        let unsaid =
+            unsaid.filter_map(|number| undoer.journal.entry(Some(&undo_name(number))).ok());
         let mut entries: Vec<Entry> = unsaid.collect();
         entries.push(newest.clone());
         let left = left(&entries, &session);
@@ -100,7 +102,7 @@ fn left(entries: &[Entry], session: &SessionId) -> Vec<Vec<usize>> {
 /// Returns whether an entry puts changes back: whether it reverts an undo, or
 /// reverts what reverted a redo.
 fn is_back(journal: &Journal, entry: &Entry) -> bool {
-    let reverted = entry.redo_of.map(name);
+    let reverted = entry.redo_of.map(undo_name);
     let reverted = reverted.and_then(|name| journal.entry(Some(&name)).ok());
     match reverted {
         Some(reverted) => !is_back(journal, &reverted),

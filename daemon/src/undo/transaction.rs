@@ -9,13 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use touchmark_engine::recall::undo_name;
 use touchmark_engine::{Fact, WriteOutcome};
 use touchmark_proto::daemon::{Ping, Sync};
 use touchmark_proto::editors::EditorDidSave;
 use touchmark_proto::undo::{Conflicts, UndoOutcome};
 use touchmark_proto::{Author, Error, ErrorCode, FileMode, Hash, Millis, RelPath};
 
-use super::journal::{Bytes, Journal, SAVED_SINCE, failed, name};
+use super::journal::{Bytes, Journal, SAVED_SINCE, failed};
 use super::plan::{Plan, is_link};
 use super::whose::Chosen;
 use super::{Undoer, is_written, moves};
@@ -163,7 +164,7 @@ impl<'u> Transaction<'u> {
     pub(super) fn end(self) -> (Option<String>, Vec<Plan>) {
         let mut plans = self.plans;
         plans.sort_by(|a, b| a.path.cmp(&b.path));
-        (self.entry.map(|entry| name(entry.number)), plans)
+        (self.entry.map(|entry| undo_name(entry.number)), plans)
     }
 
     /// Completes the undo of one file. `first` is what became of the first write

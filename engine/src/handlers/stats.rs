@@ -4,6 +4,7 @@ use touchmark_proto::daemon::{Savings, Stats};
 use touchmark_proto::{Error, ErrorCode, Reply, Request, SessionId};
 
 use crate::base::Base;
+use crate::ledger::recall::undone;
 use crate::ledger::record::{Fact, Refusal};
 use crate::ledger::session_memory::{Note, sum};
 use crate::requests::pending::{Answered, done};
@@ -46,7 +47,11 @@ impl Base {
             // A refusal alone does not make a session known.
             let acted = fact.session();
             if acted.is_none_or(|session| self.state.sessions.contains_key(session)) {
+                let event = undone(&fact);
                 self.record(fact);
+                if let Some(event) = event {
+                    self.publish(event, None);
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 //! ids. Wherever an answer has a session's id, the label is next to it.
 
 use touchmark_proto::events::Happening;
+use touchmark_proto::review::Comment;
 use touchmark_proto::{Author, Change, Error, FileState, Reply, SessionId, Version};
 
 use crate::ledger::state::State;
@@ -123,7 +124,9 @@ impl State {
                 let files = list.files.iter_mut().flatten();
                 let all = hunks.chain(files.map(|file| &mut file.authors));
                 self.in_authors(all.flatten());
+                self.in_comments(list.comments.iter_mut().flatten());
             }
+            Reply::ReviewComment(commented) => self.in_comments(commented.comment.iter_mut()),
             Reply::ModifiedList(list) => self.in_changes(&mut list.changes),
             Reply::ModifiedTake(taken) => self.in_changes(&mut taken.changes),
             Reply::CheckpointDetect(detected) => {
@@ -151,6 +154,10 @@ impl State {
             | Happening::Session { session, label, .. } => {
                 *label = self.label(session).map(str::to_owned);
             }
+            Happening::Undone { session, label, .. } => {
+                let session = session.as_ref().and_then(|id| self.label(id));
+                *label = session.map(str::to_owned);
+            }
             // A command's row gets its label when it is built.
             Happening::Command { .. }
             | Happening::Recovered { .. }
@@ -174,6 +181,13 @@ impl State {
         for author in authors {
             let label = author.session.as_ref().and_then(|id| self.label(id));
             author.label = label.map(str::to_owned);
+        }
+    }
+
+    /// Adds the labels of the sessions that receive comments.
+    fn in_comments<'a>(&self, comments: impl IntoIterator<Item = &'a mut Comment>) {
+        for to in comments.into_iter().flat_map(|comment| &mut comment.to) {
+            to.label = self.label(&to.session).map(str::to_owned);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::effect::{Answer, LinesWanted, Marks};
 use crate::ledger::fold::{Folded, kind_between};
 use crate::ledger::record::{Fact, Held, Record, VersionFact};
 pub use crate::ledger::wire_names::{
-    checkpoint_name, command_name, command_number, edit_name, edit_number,
+    checkpoint_name, command_name, command_number, edit_name, edit_number, undo_name,
 };
 
 /// What the state says about a version beyond its fact.
@@ -301,7 +301,28 @@ pub fn happening(epoch: u64, record: &Record) -> Option<Happening> {
         Fact::SessionOpened { session, .. } => session_phase(session, SessionPhase::Opened),
         Fact::SessionClosed { session } => session_phase(session, SessionPhase::Closed),
         Fact::SessionForgotten { session } => session_phase(session, SessionPhase::Forgotten),
-        _ => return None,
+        other => return undone(other),
+    })
+}
+
+/// Returns the event for an undo or a redo, or `None` for any other fact.
+pub(crate) fn undone(fact: &Fact) -> Option<Happening> {
+    let Fact::Undone {
+        session,
+        undo,
+        redo,
+        files,
+        ..
+    } = fact
+    else {
+        return None;
+    };
+    Some(Happening::Undone {
+        session: session.clone(),
+        undo: undo_name(*undo),
+        redo: redo.then_some(true),
+        files: *files,
+        label: None,
     })
 }
 

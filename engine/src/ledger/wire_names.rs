@@ -42,6 +42,11 @@ pub fn witness_of(name: &str) -> Option<Seen> {
     }
 }
 
+/// Returns the name of an undo or a redo on the wire.
+pub fn undo_name(number: u64) -> String {
+    format!("u{number}")
+}
+
 /// Returns a checkpoint's name on the wire.
 pub fn checkpoint_name(number: u64) -> String {
     format!("k{number}")

@@ -32,7 +32,9 @@ use touchmark_proto::fleet::FleetYield;
 use touchmark_proto::history::{FileBlame, FileContent, FileDiff, FileLog, FileRestore};
 use touchmark_proto::hooks::{HookAck, HookAllow, HookEvent, HookJoin, HookShell};
 use touchmark_proto::retention::RetentionItem;
-use touchmark_proto::review::{ReviewKeep, ReviewList, ReviewNamed, ReviewUndo};
+use touchmark_proto::review::{
+    ReviewComment, ReviewKeep, ReviewList, ReviewNamed, ReviewUndo, ReviewView,
+};
 use touchmark_proto::search::SearchGrep;
 use touchmark_proto::sessions::Truncated;
 use touchmark_proto::survival::SurvivalList;
@@ -162,6 +164,8 @@ macro_rules! table {
                 ReviewList:       Query,   Asks [session],  Names [paths], at_once;
                 ReviewKeep:       Changes, Names [],        Names [hunks], at_once;
                 ReviewUndo:       Changes, Names [],        Names [hunks], at_once;
+                ReviewView:       Query,   Names [],        Names [hunks], at_once;
+                ReviewComment:    Query,   Names [],        Names [path], at_once;
                 // These methods also send their own requests, which wait for their own
                 // fences.
                 FileContent:      Query,   Names [],        Names [path], at_once;

@@ -4,7 +4,8 @@
 
 import { type Ref, refOf, shown } from "../names.js";
 import type { CommandRow, Event, Version } from "../protocol.js";
-import { type Authors, isLikely, TOUCHMARK, type Who } from "./authors.js";
+import { count } from "../times.js";
+import { type Authors, isLikely, TOUCHMARK, USER, type Who } from "./authors.js";
 
 /** Entries that are kept. */
 const ENTRIES = 500;
@@ -17,7 +18,7 @@ const PAUSE = 1500;
 
 export type Verb =
   | "created" | "changed" | "deleted" | "renamed" | "read"
-  | "opened" | "closed" | "forgotten" | "stale" | "kept" | "aborted" | "lapsed" | "ran" | "degraded" | "overflow" | "corrected";
+  | "opened" | "closed" | "forgotten" | "stale" | "kept" | "aborted" | "lapsed" | "ran" | "undid" | "redid" | "degraded" | "overflow" | "corrected";
 
 export interface Entry {
   readonly id: number;
@@ -100,6 +101,8 @@ export class Fold {
         return this.command(event.command);
       case "recovered":
         return void this.#add(now, TOUCHMARK, "kept", [refOf(event)], `in ${shown(event.kept)}`);
+      case "undone":
+        return this.undone(now, event.redo === true, event.undo, event.files, event.label ?? undefined);
       case "degraded":
         return void this.#add(now, TOUCHMARK, "degraded", event.path ? [event.path] : [], shown(event.cause));
       case "overflow":
@@ -145,6 +148,11 @@ export class Fold {
     entry.command = { id: row.command, text: shown(row.label ?? "a command") };
     if (branches) entry.note = `${shown(row.branchBefore!)} to ${shown(row.branchAfter!)}`;
     this.#touch(entry);
+  }
+
+  /** An undo, or what took one back. */
+  undone(time: number, isRedo: boolean, undo: string, files: number, of?: string): void {
+    this.#add(time, USER, isRedo ? "redid" : "undid", [], `${of === undefined ? "" : `${shown(of)} in `}${count(files, "file")} (${undo})`);
   }
 
   /** The newest entry, if it is this author's changes of a moment ago. */

@@ -15,6 +15,8 @@ interface Common {
   /** Of the newest part of the change. */
   time: number;
   who: Who[];
+  /** Whether the user has marked it as viewed. */
+  isViewed: boolean;
 }
 
 /** A change of lines. */
@@ -43,11 +45,14 @@ export type Row =
 /** The row of the daemon's answer. */
 export const rowOf = (item: Item): Change => (item.kind === "hunk" ? item.hunk : item.file);
 
-/** All changes of a queue. Those without lines come last. */
-export function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[] {
+/**
+ * All changes of a queue. Those without lines come last. `marks` has the viewed
+ * marks that were set since the daemon answered.
+ */
+export function itemsOf(found: ReviewHunks | undefined, authors: Authors, marks?: ReadonlyMap<string, boolean>): Item[] {
   const common = (change: ReviewHunk | ReviewFile): Common => {
     const ref = refOf(change);
-    return { key: `${ref}\0${change.id}`, ref, id: change.id, time: change.time, who: change.authors.map((author) => authors.of(author)) };
+    return { key: `${ref}\0${change.id}`, ref, id: change.id, time: change.time, who: change.authors.map((author) => authors.of(author)), isViewed: marks?.get(`${ref}\0${change.id}`) ?? change.viewed === true };
   };
   const hunks = (found?.hunks ?? []).map((hunk): Item => ({ kind: "hunk", ...common(hunk), hunk, added: lineCount(hunk.after), removed: lineCount(hunk.before) }));
   const files = (found?.files ?? []).map((file): Item => ({ kind: "whole", ...common(file), file, what: what(file) }));
@@ -57,14 +62,29 @@ export function itemsOf(found: ReviewHunks | undefined, authors: Authors): Item[
 /** The number of changes in a queue. */
 export const waiting = (found: ReviewHunks | undefined): number => (found ? found.hunks.length + (found.files?.length ?? 0) : 0);
 
-/** The changes that have all words of `text` in their path, their authors or their command. */
+/** The path and the lines of a change in lower case, made once. */
+const searched = new WeakMap<Change, string>();
+
+function searchedOf(item: Item): string {
+  const row = rowOf(item);
+  let text = searched.get(row);
+  if (text === undefined) {
+    const lines = item.kind === "hunk" ? [item.hunk.before, item.hunk.after] : [item.file.targetBefore ?? "", item.file.target ?? ""];
+    text = [row.path, ...lines].join("\n").toLowerCase();
+    searched.set(row, text);
+  }
+  return text;
+}
+
+/** The changes that have all words of `text` in their path, their lines, their authors or their command. */
 export function filtered(items: readonly Item[], text: string, commands: ReadonlyMap<string, CommandRow | undefined>): readonly Item[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return items;
   return items.filter((item) => {
-    const { path, command } = rowOf(item);
-    const all = [path, ...item.who.map(({ name }) => name), command ?? "", commands.get(command ?? "")?.label ?? ""].join("\n").toLowerCase();
-    return words.every((word) => all.includes(word));
+    const { command } = rowOf(item);
+    const all = [...item.who.map(({ name }) => name), command ?? "", commands.get(command ?? "")?.label ?? ""].join("\n").toLowerCase();
+    const own = searchedOf(item);
+    return words.every((word) => own.includes(word) || all.includes(word));
   });
 }
 

@@ -9,7 +9,7 @@ import { exact } from "../times.js";
 
 const TRIED: Record<UsersOnly, string> = {
   pause: "touchmark pause", resume: "touchmark resume", allow: "touchmark allow",
-  config: "touchmark config", bypass: "TOUCHMARK_BYPASS",
+  config: "touchmark config", bypass: "TOUCHMARK_BYPASS", comment: "touchmark review --comment",
 };
 
 /** The most runs, permissions and attempts that are shown; the newest ones. */

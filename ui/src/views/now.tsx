@@ -209,7 +209,7 @@ type Shown = "all" | "changes";
 const VERBS: Record<Entry["verb"], string> = {
   created: "created", changed: "changed", deleted: "deleted", renamed: "renamed", read: "read", opened: "opened a session", closed: "closed its session",
   forgotten: "was forgotten", stale: "holds a stale copy of", kept: "kept lost bytes of", aborted: "gave up an edit of", lapsed: "let an edit lapse of",
-  ran: "ran", degraded: "sees less", overflow: "compares everything", corrected: "is the author of",
+  ran: "ran", undid: "undid", redid: "redid", degraded: "sees less", overflow: "compares everything", corrected: "is the author of",
 };
 
 function Feed() {
@@ -217,7 +217,7 @@ function Feed() {
   const [opened, setOpened] = useState<number>();
   const revision = feedRevision.value;
   const list = useMemo(() => {
-    const wanted = which === "all" ? fold.entries : fold.entries.filter((entry) => entry.events > 0 && entry.verb !== "read" && entry.verb !== "opened" && entry.verb !== "closed");
+    const wanted = which === "all" ? fold.entries : fold.entries.filter((entry) => (entry.events > 0 || entry.verb === "undid" || entry.verb === "redid") && entry.verb !== "read" && entry.verb !== "opened" && entry.verb !== "closed");
     return [...wanted].reverse();
   }, [revision, which]);
   useSpoken();

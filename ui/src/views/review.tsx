@@ -1,15 +1,17 @@
 // Review: what agents changed, one by one or in groups, to keep or to undo.
 
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, call, sentence } from "../api.js";
 import { isTyping } from "../app.js";
 import { commands, review, undos } from "../live.js";
 import { authors, type Who } from "../model/authors.js";
+import { isWaiting } from "../model/comments.js";
 import { mayBeYours } from "../model/doubts.js";
 import type { By, Group } from "../model/groups.js";
 import { filtered, following, isStop, type Item, itemsOf, listed, type Row, rowOf } from "../model/queue.js";
-import { named, refShown, shown } from "../names.js";
+import { named, refOf, refShown, shown } from "../names.js";
 import { Ago, Badge, Choices, Command, Counts, Empty, FileLink, Word } from "../parts/basics.js";
 import { toast } from "../parts/toast.js";
 import { Virtual } from "../parts/virtual.js";
@@ -20,6 +22,7 @@ import { connection } from "../stream.js";
 import { count } from "../times.js";
 import { Ask, FileList, sums } from "./review/ask.js";
 import { Shown, where } from "./review/change.js";
+import { AllComments, OnChange, type Write } from "./review/comments.js";
 import { Prompts } from "./review/rewind.js";
 import { QueueRow, titleOf } from "./review/rows.js";
 import { hasLeft, History, Stays, tell } from "./review/undone.js";
@@ -31,6 +34,9 @@ const GROUPS = [["file", "File"], ["directory", "Directory"], ["command", "Comma
 /** The row that is looked at. A signal has its new value at once, also for a key that comes before the next render. */
 const chosen = signal<string | undefined>(undefined);
 const grouped = signal<By>(remembered("review", ["file", "directory", "command", "session"]));
+
+/** How often the queue is asked for while a comment waits, in milliseconds: that it was received is no event. */
+const WAITING = 5000;
 
 /** Changes that are to be kept or undone together, by their keys. */
 interface Asked {
@@ -48,9 +54,20 @@ export function Review() {
   const [stays, setStays] = useState<readonly UndoneFile[]>([]);
   const [busy, setBusy] = useState(false);
   const [asked, setAsked] = useState<Asked>();
+  const [marks, setMarks] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [isHidden, setHidden] = useState(remembered("viewed", ["shown", "hidden"]) === "hidden");
+  const [commented, setCommented] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
-  const all = useMemo(() => itemsOf(found, authors), [found]);
-  const items = useMemo(() => filtered(all, text, commands), [all, text]);
+  const all = useMemo(() => itemsOf(found, authors, marks), [found, marks]);
+  const viewed = useMemo(() => all.filter(({ isViewed }) => isViewed).length, [all]);
+  const items = useMemo(() => filtered(isHidden ? all.filter(({ isViewed }) => !isViewed) : all, text, commands), [all, text, isHidden]);
+  const comments = found?.comments ?? [];
+  const waits = comments.some(isWaiting);
+  useEffect(() => {
+    if (!waits) return;
+    const timer = setInterval(() => document.visibilityState === "visible" && review.poke(), WAITING);
+    return () => clearInterval(timer);
+  }, [waits]);
   const rows = useMemo(() => listed(items, by, later, turned), [items, by, later, turned]);
   const current = chosen.value;
 
@@ -103,6 +120,37 @@ export function Review() {
     if (isOne) void now[verb](items);
     else if (items.length > 0) setAsked({ verb, what, keys: new Set(items.map(({ key }) => key)) });
   };
+  // The marks are shown before the daemon has answered, and go back if it refuses.
+  const view = (items: readonly Item[]) => {
+    const isViewed = !items.every((item) => item.isViewed);
+    const wanted = items.filter((item) => item.isViewed !== isViewed);
+    const set = (isViewed: boolean) => setMarks((marks) => new Map([...marks, ...wanted.map(({ key }) => [key, isViewed] as const)]));
+    return act(async () => {
+      set(isViewed);
+      try {
+        await call("review/view", { hunks: hunks(wanted), viewed: isViewed });
+      } catch (wrong) {
+        set(!isViewed);
+        throw wrong;
+      }
+    });
+  };
+  const viewRow = (row: Row) => {
+    const goesOn = row.kind === "item" && !row.item.isViewed && !isHidden;
+    void view(itemsIn(row));
+    if (goesOn) move(1);
+  };
+  const write: Write = (on, text) =>
+    void act(async () => {
+      await call("review/comment", { ...named(refOf(on)), id: on.id, text });
+      toast(text === "" ? "The comment is withdrawn." : "The comment is stored. The change says when the agent has received it.");
+    });
+  const opens = useRef(false);
+  const writeOn = (key: string) => {
+    opens.current = commented !== key;
+    setCommented(key);
+  };
+  useEffect(() => void (opens.current = false), [commented]);
   const leave = (items: readonly Item[]) => setLater(new Set([...later, ...items.map(({ key }) => key)]));
   const itemsIn = (row: Row) => (row.kind === "item" ? [row.item] : row.group.all);
   const nameOf = (row: Row) => (row.kind === "item" ? refShown(row.item.ref) : titleOf(row.group));
@@ -113,6 +161,8 @@ export function Review() {
   useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      // The field for a comment is not there yet: what is typed is no answer.
+      if (opens.current) return;
       const row = rows.find(({ key }) => key === chosen.peek());
       if (event.key === "j") move(1);
       else if (event.key === "k") move(-1);
@@ -123,6 +173,8 @@ export function Review() {
       else if (event.key === "A") does("keep", nameOf(around(row)), itemsIn(around(row)));
       else if (event.key === "U") does("undo", nameOf(around(row)), itemsIn(around(row)));
       else if (event.key === "l") leave(itemsIn(row));
+      else if (event.key === "v") viewRow(row);
+      else if (event.key === "c" && row.kind === "item") writeOn(row.key);
       else if (event.key === "s" && row.kind === "group") turn(row.key);
       else if (event.key === "o" && row.kind === "item") go(address("file", row.item.ref));
       else return;
@@ -132,6 +184,12 @@ export function Review() {
     return () => window.removeEventListener("keydown", pressed);
   });
 
+  const notes = row && (
+    <span class="notes">
+      {row.kind === "item" && <button type="button" class="quiet" onClick={() => writeOn(row.key)}>Comment <kbd aria-hidden="true">c</kbd></button>}
+      <button type="button" class="quiet" aria-pressed={itemsIn(row).every(({ isViewed }) => isViewed)} disabled={busy || connection.value !== "live"} onClick={() => viewRow(row)}>Viewed <kbd aria-hidden="true">v</kbd></button>
+    </span>
+  );
   const off = busy || connection.value !== "live";
   const what = text.trim() === "" ? "all agents" : `all that is listed for “${text.trim()}”`;
   return (
@@ -143,9 +201,15 @@ export function Review() {
         </div>
         {all.length > 0 && (
           <div class="filter">
-            <input ref={field} type="search" value={text} placeholder="Filter (/)" aria-label="Filter by path, session or command" onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} />
+            <input ref={field} type="search" value={text} placeholder="Search (/)" aria-label="Search in paths, lines, sessions and commands" onInput={(event) => setText(event.currentTarget.value)} onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()} />
             <button type="button" class="quiet" disabled={off || items.length === 0} onClick={() => does("keep", what, items)}>Keep all {items.length}</button>
             <button type="button" class="quiet" disabled={off || items.length === 0} onClick={() => does("undo", what, items)}>Undo all {items.length}</button>
+            {(viewed > 0 || isHidden) && (
+              <label class="viewed-filter">
+                <input type="checkbox" checked={isHidden} onChange={({ currentTarget }) => { setHidden(currentTarget.checked); remember("viewed", currentTarget.checked ? "hidden" : "shown"); }} />
+                <span>Hide viewed <span class="soft">{viewed} of {all.length}</span></span>
+              </label>
+            )}
           </div>
         )}
         {error && <p class="wrong" role="alert">{error}</p>}
@@ -155,7 +219,9 @@ export function Review() {
             <p><Command text="touchmark review" /></p>
           </Empty>
         )}
-        {all.length > 0 && items.length === 0 && <Empty title="No change has these words."><p>A change is found by its path, by its session, and by its command&rsquo;s line and name.</p></Empty>}
+        {all.length > 0 && items.length === 0 && (text.trim() === ""
+          ? <Empty title="All changes are viewed."><p>They stay in the queue until you keep or undo them.</p></Empty>
+          : <Empty title="No change has these words."><p>A change is found by its path, by its lines, by its session, and by its command&rsquo;s line and name.</p></Empty>)}
         {items.length > 0 && (
           <Virtual
             items={rows}
@@ -168,14 +234,18 @@ export function Review() {
         )}
         {found?.more && <p class="soft foot">The first {all.length} changes are listed; further ones follow when these are done.</p>}
         {later.size > 0 && <p class="foot"><button type="button" class="quiet" onClick={() => setLater(new Set())}>Put {later.size} left for later back in line</button></p>}
-        <Prompts stay={setStays} />
-        <History />
+        <div class="more">
+          <Prompts stay={setStays} />
+          <AllComments all={comments} off={off} write={write} />
+          <History />
+        </div>
       </section>
       {row && (
         <section class="hunk" aria-label={row.kind === "item" ? "The change" : "The group"}>
-          {row.kind === "item" ? <ChangeHead item={row.item} /> : <GroupHead group={row.group} />}
+          {row.kind === "item" ? <ChangeHead item={row.item}>{notes}</ChangeHead> : <GroupHead group={row.group}>{notes}</GroupHead>}
           {stays.length > 0 && <Stays files={stays} close={() => setStays([])} />}
           {row.kind === "item" ? <Shown item={row.item} /> : <div class="whole"><FileList items={row.group.all} /></div>}
+          {row.kind === "item" && <OnChange item={row.item} all={comments} open={commented === row.key} off={off} write={write} close={() => setCommented(undefined)} />}
           <div class="actions">
             <button type="button" class="primary" disabled={off} onClick={() => does("keep", nameOf(row), itemsIn(row))}>Keep{ofAll(row)} <kbd aria-hidden="true">a</kbd></button>
             <button type="button" disabled={off} onClick={() => does("undo", nameOf(row), itemsIn(row))}>Undo{ofAll(row)} <kbd aria-hidden="true">u</kbd></button>
@@ -195,7 +265,7 @@ export function Review() {
 
 const ofAll = (row: Row) => (row.kind === "group" && row.group.all.length > 1 ? ` all ${row.group.all.length}` : "");
 
-function ChangeHead({ item }: { item: Item }) {
+function ChangeHead({ item, children }: { item: Item; children: ComponentChildren }) {
   return (
     <div class="head">
       <h2><FileLink file={item.ref} /></h2>
@@ -205,11 +275,12 @@ function ChangeHead({ item }: { item: Item }) {
         {mayBeYours(rowOf(item)) && <span class="soft">it appeared while a command ran</span>}
         <span class="soft"><Ago time={item.time} /></span>
       </p>
+      {children}
     </div>
   );
 }
 
-function GroupHead({ group }: { group: Group<Item> }) {
+function GroupHead({ group, children }: { group: Group<Item>; children: ComponentChildren }) {
   const who = new Map<string, Who>(group.all.flatMap((item) => item.who.map((one) => [one.key, one] as const)));
   return (
     <div class="head">
@@ -220,6 +291,7 @@ function GroupHead({ group }: { group: Group<Item> }) {
         {[...who.values()].map((one) => <Badge key={one.key} who={one} named isLikely={group.all.some((item) => mayBeYours(rowOf(item)) && item.who.includes(one))} />)}
         <span class="soft"><Ago time={Math.max(...group.all.map(({ time }) => time))} /></span>
       </p>
+      {children}
     </div>
   );
 }

@@ -821,6 +821,48 @@ export interface CommandWitness {
   withinMs?: number | null;
 }
 
+/** A comment of the user's on a change. */
+export interface Comment {
+  /** The change's id. */
+  id: string;
+  /**
+   * The lines of the change when the comment was written; `None` for a change
+   * that has no lines.
+   */
+  lines?: LineRange | null;
+  /** The file. */
+  path: RelPath;
+  /** The comment. */
+  text: string;
+  /** When it was written. */
+  time: number;
+  /** The sessions that receive it. */
+  to: CommentTo[];
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+}
+
+/** Whether a session has received a comment. */
+export type CommentState = "waiting" | "waitingForEvent" | "ended" | "told";
+
+/** A session that receives a comment. */
+export interface CommentTo {
+  /** The session's label; `None` if it has none (SES-2). */
+  label?: string | null;
+  /** The session. The comment on a sub-agent's change goes to its parent. */
+  session: SessionId;
+  /** Whether the session has received the comment. */
+  state: CommentState;
+  /** When the session received it; `None` if it has not. */
+  told?: number | null;
+}
+
+/** The result of `review/comment`. */
+export interface Commented {
+  /** The comment; `None` if it was withdrawn. */
+  comment?: Comment | null;
+}
+
 /** One file of a commit. */
 export interface CommitFile {
   /**
@@ -2813,6 +2855,27 @@ export interface RetentionRanked {
 }
 
 /**
+ * Writes a comment on a change, which is told to the sessions that made it
+ * (REV-5). It replaces a comment on the same change that no session has
+ * received yet.
+ */
+export interface ReviewComment {
+  /** The change's id, from `review/list`. */
+  id: string;
+  /** The file. */
+  path?: ClientPath;
+  /**
+   * The comment, at most 1,000 bytes. An empty text withdraws the comment
+   * that no session has received yet.
+   */
+  text: string;
+  /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
+  uri?: string;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/**
  * A change of a file's mode by agents, or of a symlink: created, removed,
  * retargeted, or put in the place of a file.
  */
@@ -2846,6 +2909,11 @@ export interface ReviewFile {
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
+  /**
+   * True if the user has marked the change as viewed, and it has not changed
+   * since; else `None`.
+   */
+  viewed?: boolean | null;
 }
 
 /** A group of adjacent lines that agents have changed. */
@@ -2883,10 +2951,20 @@ export interface ReviewHunk {
   time: number;
   /** The exact name as a percent-encoded file:// URI, where it is not UTF-8. */
   uri?: string;
+  /**
+   * True if the user has marked the change as viewed, and it has not changed
+   * since; else `None`.
+   */
+  viewed?: boolean | null;
 }
 
 /** The review queue, sorted by file and line. */
 export interface ReviewHunks {
+  /**
+   * The user's comments, the oldest first, also those on changes that have
+   * left the queue; `None` if there are none.
+   */
+  comments?: Comment[] | null;
   /**
    * Changes that have no lines: of modes, and of symlinks. `None` if there
    * are none. They are kept and undone by their ids, like the others.
@@ -2956,6 +3034,25 @@ export interface ReviewUndo {
   noRedo?: boolean;
   /** The answer is worthless after that many milliseconds. */
   withinMs?: number | null;
+}
+
+/**
+ * Marks changes as viewed, or removes the marks (REV-4). A change that is
+ * viewed stays in the queue.
+ */
+export interface ReviewView {
+  /** The changes. */
+  hunks: ReviewNamed[];
+  /** Whether the user has viewed them. */
+  viewed: boolean;
+  /** The answer is worthless after that many milliseconds. */
+  withinMs?: number | null;
+}
+
+/** The result of `review/view`. */
+export interface ReviewViewed {
+  /** The number of changes whose mark was set or removed. */
+  changed: number;
 }
 
 /** The kind of a client. */
@@ -3851,7 +3948,7 @@ export interface Unsubscribe {
 }
 
 /** What only the user may do. */
-export type UsersOnly = "pause" | "resume" | "allow" | "config" | "bypass";
+export type UsersOnly = "pause" | "resume" | "allow" | "config" | "bypass" | "comment";
 
 /** How it is known that a stored result is still valid. */
 export type Validity = "verified" | "timed";
@@ -4154,9 +4251,11 @@ export interface Methods {
   "recovery/show": { params: RecoveryShow; result: RecoveryShown };
   "redo": { params: Redo; result: Undone };
   "retention/rank": { params: RetentionRank; result: RetentionRanked };
+  "review/comment": { params: ReviewComment; result: Commented };
   "review/keep": { params: ReviewKeep; result: ReviewKept };
   "review/list": { params: ReviewList; result: ReviewHunks };
   "review/undo": { params: ReviewUndo; result: Undone };
+  "review/view": { params: ReviewView; result: ReviewViewed };
   "search/grep": { params: SearchGrep; result: Matches };
   "session/close": { params: SessionClose; result: Done };
   "session/compacted": { params: SessionCompacted; result: Evicted };
@@ -4271,6 +4370,24 @@ export type Event =
       session: SessionId;
       subscription: number;
       type: "stale";
+    }
+  | {
+      clock: Clock;
+      /** The number of files that were written, removed or renamed. */
+      files: number;
+      /** The session's label; `None` if it has none (SES-2). */
+      label?: string | null;
+      /** True if it was a redo; else `None`. */
+      redo?: boolean | null;
+      /** The session whose changes they are; `None` for changes of no session. */
+      session?: SessionId | null;
+      subscription: number;
+      type: "undone";
+      /**
+       * The undo's name, such as `u2`. Of a redo, that of the undo which it
+       * reverts.
+       */
+      undo: string;
     }
   | {
       clock: Clock;

@@ -67,9 +67,11 @@ import type {
   RecoveryShow,
   Redo,
   RetentionRank,
+  ReviewComment,
   ReviewKeep,
   ReviewList,
   ReviewUndo,
+  ReviewView,
   SearchGrep,
   SessionClose,
   SessionCompacted,
@@ -694,6 +696,17 @@ export abstract class Requests {
   }
 
   /**
+   * Writes a comment on a change, which is told to the sessions that made it
+   * (REV-5). It replaces a comment on the same change that no session has
+   * received yet.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`, `unknownSession`, `denied`.
+   */
+  reviewComment(params: ReviewComment, ask?: Ask): Promise<Methods["review/comment"]["result"]> {
+    return this.call("review/comment", params, ask);
+  }
+
+  /**
    * Accepts changes: they stay in their files and leave the review queue.
    *
    * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
@@ -718,6 +731,16 @@ export abstract class Requests {
    */
   reviewUndo(params: ReviewUndo, ask?: Ask): Promise<Methods["review/undo"]["result"]> {
     return this.call("review/undo", params, ask);
+  }
+
+  /**
+   * Marks changes as viewed, or removes the marks (REV-4). A change that is
+   * viewed stays in the queue.
+   *
+   * @throws {@link TouchmarkError} with a code of {@link COMMON_ERRORS}, or `outsideWorkspace`, `notAFile`, `notFound`, `unreadable`, `storage`.
+   */
+  reviewView(params: ReviewView, ask?: Ask): Promise<Methods["review/view"]["result"]> {
+    return this.call("review/view", params, ask);
   }
 
   /**

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use touchmark_client::blocking::Client;
+use touchmark_client::proto::activity::{ActivityKind, ActivityList};
 use touchmark_client::proto::at::When;
 use touchmark_client::proto::commands::{CommandList, CommandRow};
 use touchmark_client::proto::daemon::Subscribe;
@@ -36,11 +37,21 @@ pub(super) fn lately() -> At {
 /// Returns the newest changes since a moment, at most as many as the daemon
 /// returns in one answer.
 pub(super) fn changes(client: &Client, wanted: &Subscribe, since: &At) -> Outcome<Past> {
-    let is_wanted = wanted.kinds.is_empty() || wanted.kinds.iter().any(|kind| kind == "version");
-    if *since == At::Now || !is_wanted {
+    let is_wanted =
+        |kind| wanted.kinds.is_empty() || wanted.kinds.iter().any(|wanted| wanted == kind);
+    if *since == At::Now {
         return Ok(Past::default());
     }
-    let mut entries = log(client, since)?;
+    // The changes are asked for last, so none is missing that is older than an
+    // undo.
+    let undos = match is_wanted("undone") && wanted.session.is_none() {
+        true => undos(client, since)?,
+        false => Vec::new(),
+    };
+    let mut entries = match is_wanted("version") {
+        true => log(client, since)?,
+        false => Vec::new(),
+    };
     let newest = entries.first().map_or(0, |entry| entry.version.clock.n);
     if let Some(session) = &wanted.session {
         let known = known(client, session)?;
@@ -64,11 +75,48 @@ pub(super) fn changes(client: &Client, wanted: &Subscribe, since: &At) -> Outcom
             };
             (event, time)
         });
+    let mut events: Vec<(Event, Millis)> = events.chain(undos).collect();
+    events.sort_by_key(|(event, _)| event.clock.n);
+    let newest = events
+        .last()
+        .map_or(newest, |(last, _)| last.clock.n.max(newest));
     Ok(Past {
-        events: events.collect(),
+        events,
         newest,
         commands,
     })
+}
+
+/// Returns the undos and redos since a moment, newest first, each with its time.
+fn undos(client: &Client, since: &At) -> Outcome<Vec<(Event, Millis)>> {
+    let ask = ActivityList {
+        kinds: Some(vec![ActivityKind::Undo, ActivityKind::Redo]),
+        since: Some(since.clone()),
+        ..ActivityList::new()
+    };
+    let rows = client.call(ask)?.rows.into_iter();
+    let events = rows.map(|row| {
+        // A redo is described by the undo that it reverts.
+        let is_redo = row.kind == ActivityKind::Redo;
+        let (undo, label) = match is_redo {
+            true => (row.text, None),
+            false => (row.name, row.text),
+        };
+        let happening = Happening::Undone {
+            session: None,
+            undo: undo.unwrap_or_default(),
+            redo: is_redo.then_some(true),
+            files: row.files.unwrap_or_default(),
+            label,
+        };
+        let event = Event {
+            subscription: 0,
+            clock: row.clock,
+            happening,
+        };
+        (event, row.time)
+    });
+    Ok(events.collect())
 }
 
 /// Returns the clock after which events are wanted as JSON; `None` if only new

@@ -180,11 +180,13 @@ async fn versions(daemon: &DaemonHandle, path: ClientPath) -> Option<Vec<Version
     Some(rows.map(corrected).collect())
 }
 
-/// Adds the session's pending texts to an answer.
+/// Adds the session's pending texts to an answer; with `takes_comments`, also the
+/// user's comments (REV-5).
 pub(in crate::hooks) fn with_late(
     daemon: &DaemonHandle,
     session: &SessionId,
     outcome: Outcome,
+    takes_comments: bool,
 ) -> Outcome {
     if matches!(
         outcome.verdict,
@@ -195,8 +197,14 @@ pub(in crate::hooks) fn with_late(
     let mut texts = daemon.memory.late(session);
     let count = texts.len();
     let undos = daemon.memory.undone(|undone| undone.send(session));
-    let names: String = undos.iter().map(|(undo, _)| format!("u{undo}")).collect();
+    let mut names: String = undos.iter().map(|(undo, _)| format!("u{undo}")).collect();
     texts.extend(undos.into_iter().map(|(_, text)| text));
+    if takes_comments {
+        for (number, text) in daemon.memory.comments.waiting(session) {
+            names += &format!("m{number}");
+            texts.push(text);
+        }
+    }
     texts.retain(|text| !text.is_empty());
     if texts.is_empty() {
         return outcome;

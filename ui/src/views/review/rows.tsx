@@ -43,9 +43,10 @@ export function QueueRow({ row, current, choose, turn }: Props) {
   const { item } = row;
   const { where, text, note } = item.kind === "hunk" ? hunkRow(item) : wholeRow(item);
   return (
-    <button type="button" class="hunk-row" style={indent} aria-current={key === current ? "true" : undefined} onClick={() => choose(key)}>
+    <button type="button" class={`hunk-row${item.isViewed ? " viewed" : ""}`} style={indent} aria-current={key === current ? "true" : undefined} onClick={() => choose(key)}>
       <span class="hunk-where soft">{where}</span>
       <code class="hunk-text">{row.isNamed ? `${split(shown(rowOf(item).path)).name}: ` : ""}{text}</code>
+      {item.isViewed && <span class="check" title="viewed"><span class="unseen">viewed</span></span>}
       {note}
       {item.who.map((who) => <Badge key={who.key} who={who} isLikely={mayBeYours(rowOf(item))} />)}
     </button>
