@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Draws docs/pictures/terminal.svg: a session of a user and two agents, as it
-looks on a terminal of 80 columns.
+"""Draws two pictures of a terminal of 80 columns: docs/pictures/refused.svg,
+Claude Code that is refused with the user's line, and docs/pictures/terminal.svg,
+a session of a user and two agents.
 
-Needs `touchmark` on the PATH (or in TOUCHMARK_BIN), git, and the package rich.
-Everything happens in a temporary directory, with a real daemon.
+Needs `touchmark` on the PATH (or in TOUCHMARK_BIN), cargo, git, and the package
+rich. Everything happens in temporary directories, with real daemons. Claude Code
+is the real program, fetched and played by a test with a scripted model on
+loopback, without a key (tests/src/agents/picture.rs).
 """
 
 import json
@@ -177,6 +180,33 @@ def play(story: Story) -> str:
     return shown
 
 
+def refused() -> str:
+    """Claude Code's screen, from the prompt on."""
+    with tempfile.TemporaryDirectory() as root:
+        screen = Path(root) / "screen"
+        test = "real_agents::hook4_the_user_sees_claude_code_refused_with_the_users_line"
+        subprocess.run(
+            ["cargo", "test", "--profile", "test", "-p", "touchmark-tests", test],
+            cwd=HERE, check=True,
+            env={**os.environ, "TOUCHMARK_PARTS": "1", "TOUCHMARK_PICTURE": str(screen)},
+        )
+        return plain(screen.read_text()) + "\n"
+
+
+def plain(screen: str) -> str:
+    """A row has movements of the cursor where it has blanks, and few fonts have
+    Claude Code's sign for what belongs to a call."""
+    rows = re.sub(r"\x1b\[(\d*)C", lambda found: " " * int(found[1] or 1), screen)
+    return rows.replace("\u23bf", "\u2514")
+
+
+def draw(shown: str, name: str, title: str) -> None:
+    console = Console(width=COLUMNS, record=True, file=open(os.devnull, "w"), force_terminal=True)
+    console.print(Text.from_ansi(shown))
+    picture = console.export_svg(title=title, theme=THEME, code_format=FRAME, unique_id=name)
+    (HERE / f"{name}.svg").write_text(picture)
+
+
 def prompt(command: str) -> str:
     return f"\x1b[1;32m$\x1b[0m \x1b[1m{command}\x1b[0m\n"
 
@@ -186,10 +216,8 @@ def main() -> None:
         raise SystemExit("touchmark is not on the PATH; name it in TOUCHMARK_BIN")
     with tempfile.TemporaryDirectory() as root:
         shown = play(Story(Path(root)))
-    console = Console(width=COLUMNS, record=True, file=open(os.devnull, "w"), force_terminal=True)
-    console.print(Text.from_ansi(shown))
-    picture = console.export_svg(title="touchmark", theme=THEME, code_format=FRAME, unique_id="touchmark")
-    (HERE / "terminal.svg").write_text(picture)
+    draw(shown, "terminal", "touchmark")
+    draw(refused(), "refused", "claude")
 
 
 if __name__ == "__main__":

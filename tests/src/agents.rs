@@ -11,6 +11,7 @@
 //! - [`compared`]: what happens to a user's changes, without touchmark and with
 //!   it.
 //! - [`cost`]: how much time the hooks take, paired with none and with `true`.
+//! - [`picture`]: Claude Code as its user sees it, for the README.
 //! - [`matrix`]: the results, as the documents show them.
 
 mod aider;
@@ -25,6 +26,7 @@ mod gemini;
 pub mod matrix;
 mod opencode;
 mod pi;
+pub mod picture;
 mod pins;
 mod qwen;
 mod run;
