@@ -135,6 +135,35 @@ fn the_readme_quotes_what_was_measured() {
     }
 }
 
+/// Returns whether a cell of a table is a time or a size.
+fn is_measured(cell: &str) -> bool {
+    let mut words = cell.trim().split(' ');
+    let number = words.next().unwrap_or_default();
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit());
+    let unit = matches!(words.next(), Some("us" | "ms" | "s" | "KB" | "MB"));
+    is_number && unit && words.next().is_none()
+}
+
+/// A time on any other page was measured once, and would not be measured again.
+#[test]
+fn tables_of_times_are_measured_again() {
+    let mut all = Vec::new();
+    pages(Path::new(TOP), &mut all);
+    let mut found = BTreeSet::new();
+    for page in all {
+        let text = fs::read_to_string(&page).unwrap();
+        let mut rows = text.lines().filter(|line| line.starts_with("| "));
+        if rows.any(|row| row.split('|').any(is_measured)) {
+            let name = page.strip_prefix(TOP).unwrap_or(&page);
+            found.insert(name.to_string_lossy().trim_start_matches('/').to_owned());
+        }
+    }
+    // The bench writes the first two, and a test compares them. The agents' costs
+    // are those of all agents with hooks (`the_costs_are_those_of_all_agents`).
+    let measured = ["README.md", "docs/agents/README.md", "docs/performance.md"];
+    assert_eq!(found, measured.map(str::to_owned).into());
+}
+
 #[test]
 fn the_page_of_measurements_has_its_drawings() {
     let page = fs::read_to_string(format!("{TOP}/docs/performance.md")).unwrap();
