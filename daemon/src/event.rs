@@ -8,6 +8,7 @@ use touchmark_proto::codec::Part;
 use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
 
 use crate::content::{Met, Report};
+use crate::store::Reader;
 use crate::store::StoreEvent;
 use crate::watch::Waiting;
 
@@ -29,6 +30,17 @@ pub struct Look(pub Box<dyn FnOnce(&State) + Send>);
 impl fmt::Debug for Look {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Look")
+    }
+}
+
+type WithLog = dyn FnOnce(Result<&Reader, Error>) -> Produced + Send;
+
+/// Work that needs the log, or says without it what is missing.
+pub struct Work(pub Box<WithLog>);
+
+impl fmt::Debug for Work {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Work")
     }
 }
 
@@ -108,7 +120,7 @@ pub enum Event {
         /// The request.
         request: RequestId,
         /// What it has produced.
-        produced: Produced,
+        produced: Result<Produced, Work>,
         /// Whether a client has made the request, not a task.
         for_client: bool,
     },

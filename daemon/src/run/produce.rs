@@ -15,9 +15,9 @@ use super::Daemon;
 use super::lane::Lane;
 use super::replay;
 use crate::context::storage;
-use crate::event::{Event, Produced};
+use crate::event::{Event, Produced, Work};
 use crate::fill::{Contents, Unfilled};
-use crate::store::{Reader, Readers};
+use crate::store::Reader;
 
 /// The most contents that the loop itself reads for an answer.
 pub(super) const FEW: usize = 8;
@@ -80,18 +80,15 @@ impl Daemon {
             let reply = self.storage.contents().fill(unfilled);
             return self.clients.answered(request, Ok(reply));
         }
-        let work = move |readers: &Readers| {
-            let reader = match unfilled.work() {
-                0 => None,
-                _ => readers.open().ok(),
-            };
-            let reply = Contents::new(reader.as_ref()).fill(unfilled);
-            Ok(match encoding {
+        let reads = unfilled.work() > 0;
+        let work = move |log: Result<&Reader, Error>| {
+            let reply = Contents::new(log.ok()).fill(unfilled);
+            match encoding {
                 Some(encoding) => Produced::Encoded(encoding.encode(Ok(reply))),
                 None => Produced::Reply(Box::new(reply)),
-            })
+            }
         };
-        self.produce(request, work, Produced::Failed);
+        self.produce(request, reads, work, Produced::Failed);
     }
 
     /// Answers a request from the log, which has everything that was recorded
@@ -99,11 +96,13 @@ impl Daemon {
     pub(super) fn recall(&mut self, request: RequestId, recall: Recall) {
         let state = self.engine.state();
         let (epoch, newest) = (state.epoch, state.n);
-        let work = move |readers: &Readers| {
-            let answer = recalled(&open(readers)?, recall, epoch, newest)?;
-            Ok(Produced::Recalled(Box::new(answer)))
+        let work = move |log: Result<&Reader, Error>| {
+            let answer = log.and_then(|log| recalled(log, recall, epoch, newest));
+            answer.map_or_else(Produced::Failed, |answer| {
+                Produced::Recalled(Box::new(answer))
+            })
         };
-        self.produce(request, work, Produced::Failed);
+        self.produce(request, true, work, Produced::Failed);
     }
 
     /// Looks up in the log what the engine has asked for a request.
@@ -112,29 +111,38 @@ impl Daemon {
         request: RequestId,
         work: impl FnOnce(&Reader) -> Result<Learned, Error> + Send + 'static,
     ) {
-        let work = |readers: &Readers| Ok(Produced::Learned(Ok(work(&open(readers)?)?)));
-        self.produce(request, work, |error| Produced::Learned(Err(error)));
+        let work = |log: Result<&Reader, Error>| Produced::Learned(log.and_then(work));
+        self.produce(request, true, work, |error| Produced::Learned(Err(error)));
     }
 
-    /// Does `work` for a request on another thread. `failed` is the outcome of an
-    /// error.
+    /// Does `work` for a request on another thread, with the log if it `reads` it.
+    /// `failed` is the outcome if the work breaks off.
     fn produce(
         &mut self,
         request: RequestId,
-        work: impl FnOnce(&Readers) -> Result<Produced, Error> + Send + 'static,
-        failed: impl FnOnce(Error) -> Produced + Send + 'static,
+        reads: bool,
+        work: impl FnOnce(Result<&Reader, Error>) -> Produced + Send + 'static,
+        failed: fn(Error) -> Produced,
     ) {
         let for_client = !self.clients.is_call(request);
         let (readers, events) = (self.storage.store.readers(), self.events.clone());
         let job = move || {
-            let produced = catch_unwind(AssertUnwindSafe(|| work(&readers)));
+            let work = || match reads.then(|| readers.open()) {
+                None => Ok(work(Err(storage("the log is not read")))),
+                Some(Ok(log)) => Ok(work(Ok(&log))),
+                Some(Err(_)) => Err(Work(Box::new(work))),
+            };
+            let produced = catch_unwind(AssertUnwindSafe(work));
             let produced = produced.unwrap_or_else(|_| {
                 tracing::error!("an answer broke off");
-                Err(Error::new(ErrorCode::InternalError, "the answer broke off"))
+                Ok(failed(Error::new(
+                    ErrorCode::InternalError,
+                    "the answer broke off",
+                )))
             });
             let _loop_has_ended = events.send(Event::Produced {
                 request,
-                produced: produced.unwrap_or_else(failed),
+                produced,
                 for_client,
             });
         };
@@ -148,11 +156,17 @@ impl Daemon {
     }
 
     /// Takes what another thread has produced.
-    pub(super) fn produced(&mut self, request: RequestId, produced: Produced, for_client: bool) {
+    pub(super) fn produced(
+        &mut self,
+        request: RequestId,
+        produced: Result<Produced, Work>,
+        for_client: bool,
+    ) {
         self.clients.production.in_all -= 1;
         self.clients.production.for_clients -= usize::from(for_client);
         self.clients.waiting.unblock();
-        match produced {
+        // The loop has opened the log before that became impossible (LOSS-3).
+        match produced.unwrap_or_else(|Work(work)| work(self.storage.log())) {
             Produced::Learned(learned) => self.feed(Input::Learned { request, learned }),
             Produced::Recalled(mut answer) => {
                 self.engine.state().label_reply(&mut answer.reply);
@@ -163,11 +177,6 @@ impl Daemon {
             Produced::Encoded(encoded) => self.clients.answered_encoded(request, encoded),
         }
     }
-}
-
-fn open(readers: &Readers) -> Result<Reader, Error> {
-    let reader = readers.open();
-    reader.map_err(|error| storage(&error.to_string()))
 }
 
 /// Returns the answer to a request from the log, of facts up to `newest`.
