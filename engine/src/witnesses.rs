@@ -178,7 +178,11 @@ impl Witnesses {
         };
         let below = below.unwrap_or(Below {
             of: outer,
-            since: now,
+            since: match outer {
+                // It saw nothing before that command.
+                Seen::Window(_) => 0,
+                Seen::Agent(_) => now,
+            },
             gap: None,
         });
         if self.of.contains_key(&below.of) {

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use touchmark_client::blocking::Client;
@@ -40,15 +41,21 @@ pub(crate) fn shell(agent: &Agent, shell: &OsStr, line: &OsStr) -> ExitCode {
 
 /// Replaces this process by an agent, below a witness for the commands that its
 /// hooks will announce. Returns only if the agent cannot be run.
-pub(crate) fn agent(agent: &Agent, program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    let begun = || {
-        let place = Place::find(agent)?;
-        let client = place.client(false, START)?;
-        let ask = AgentWitness::new().pid(std::process::id());
-        let begun = client.call(ask).ok()?;
-        Some(place.witness(&begun.witness))
-    };
-    replaced(begun(), program, arguments)
+pub(crate) fn agent(agent: &'static Agent, program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    let (told, begun) = channel();
+    // A daemon that does not start delays no agent.
+    std::thread::spawn(move || {
+        let begin = || {
+            let place = Place::find(agent)?;
+            let client = place.client(false, START)?;
+            let ask = AgentWitness::new().pid(std::process::id());
+            let begun = client.call(ask).ok()?;
+            Some(place.witness(&begun.witness))
+        };
+        let _too_late = told.send(begin());
+    });
+    let begun = begun.recv_timeout(START).ok().flatten();
+    replaced(begun, program, arguments)
 }
 
 /// Replaces this process by a program, below a witness if there is one.

@@ -144,6 +144,9 @@ pub fn samples() -> Vec<(&'static str, Value)> {
         ),
         ("hook/ack", json!({"ack": "w 1:1 m"})),
         ("hook/allow", json!({"path": "a.txt"})),
+        ("hook/shell", json!({"line": "eval 'make'"})),
+        ("command/witness", json!({"command": "c1"})),
+        ("agent/witness", json!({"pid": 1})),
         (
             "hook/join",
             json!({"session": "m", "client": "c", "tool": "read_file",

@@ -97,6 +97,11 @@ fn an_agents_mark_counts_for_the_commands_that_ran_then() {
     // What goes on after its command has the marks of its command.
     witnesses.is_below(3, Seen::Window(1), 3_000);
     assert!(!rules_out(&witnesses, 3, "early"));
+    witnesses.announce(4);
+    witnesses.began(Seen::Window(4));
+    mark_at(&mut witnesses, Seen::Window(4), "early", 1_000);
+    witnesses.is_below(5, Seen::Window(4), 3_000);
+    assert!(!rules_out(&witnesses, 5, "early"));
 }
 
 #[test]
