@@ -174,9 +174,14 @@ pub(crate) fn owner_in(log: &Log) -> impl Fn(&RelPath) -> Option<u32> + Send + S
 
 /// Returns the error `storage` with its cause (LOSS-3).
 pub(crate) fn storage(cause: &str) -> Error {
+    not_stored("the state", cause)
+}
+
+/// Returns the error `storage`, which says what cannot be stored.
+pub(crate) fn not_stored(what: &str, cause: &str) -> Error {
     Error::new(
         ErrorCode::Storage,
-        format!("the state cannot be stored: {cause}"),
+        format!("{what} cannot be stored: {cause}"),
     )
     .with(ErrorData {
         cause: Some(cause.into()),

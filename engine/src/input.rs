@@ -224,6 +224,24 @@ pub enum Sighting {
     },
 }
 
+impl Sighting {
+    /// Returns a gap that concerns the commands which run now.
+    pub fn passing(why: impl Into<String>) -> Self {
+        Self::Gap {
+            why: why.into(),
+            lasts: false,
+        }
+    }
+
+    /// Returns a gap that also concerns what runs later.
+    pub fn lasting(why: impl Into<String>) -> Self {
+        Self::Gap {
+            why: why.into(),
+            lasts: true,
+        }
+    }
+}
+
 /// A mark of a witness: a name that a process may write from now on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {

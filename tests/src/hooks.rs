@@ -57,6 +57,14 @@ impl Heard {
         }
     }
 
+    /// Returns the text of a notice; empty if there was nothing.
+    pub fn text(self) -> String {
+        match self {
+            Self::Nothing => String::new(),
+            heard => heard.told(),
+        }
+    }
+
     /// Returns the text for the model. Panics if there is none.
     pub fn told(self) -> String {
         match self {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use touchmark_tests::hooks::Heard;
-use touchmark_tests::hooks::agent::Agent;
+use touchmark_tests::hooks::agent::{Agent, session, wait_for};
 use touchmark_tests::process::until;
 use touchmark_tests::{World, user};
 
@@ -28,18 +28,6 @@ fn is_the_users(world: &World, path: &str) -> bool {
 
 fn is_the_commands(world: &World, path: &str) -> bool {
     newest(world, path) == (session(world).into(), "command".to_owned())
-}
-
-/// Returns a session id as long as those of agents, and different in each
-/// world, since processes of commands are recognised by it.
-fn session(world: &World) -> String {
-    let name = world.state().to_string_lossy().replace('/', "-");
-    format!("conversation{name}")
-}
-
-/// Returns a command that waits for a file, for at most a minute.
-fn wait_for(file: &str) -> String {
-    format!("n=0; while [ ! -e {file} ] && [ $n -lt 3000 ]; do n=$((n+1)); sleep 0.02; done")
 }
 
 /// Returns an agent that has read these files.

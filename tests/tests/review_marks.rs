@@ -4,8 +4,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use touchmark_tests::hooks::Talk;
 use touchmark_tests::hooks::agent::Agent;
-use touchmark_tests::hooks::{Heard, Talk};
 use touchmark_tests::terminal::Terminal;
 use touchmark_tests::world::binary;
 use touchmark_tests::{Client, World, text, user};
@@ -41,10 +41,7 @@ fn stop(talk: &Talk<'_>) {
 fn next(talk: &Talk<'_>, id: &str) -> String {
     let heard = talk.prompt(id, "go on");
     stop(talk);
-    match heard {
-        Heard::Nothing => String::new(),
-        heard => heard.told(),
-    }
+    heard.text()
 }
 
 fn queue(client: &mut Client) -> Value {

@@ -4,7 +4,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use touchmark_tests::hooks::{Heard, Talk};
+use touchmark_tests::hooks::Talk;
 use touchmark_tests::terminal::Terminal;
 use touchmark_tests::{World, user};
 
@@ -44,10 +44,7 @@ fn ran(world: &World, args: &[&str]) -> String {
 fn next(talk: &Talk<'_>, id: &str) -> String {
     let heard = talk.prompt(id, "go on");
     stop(talk);
-    match heard {
-        Heard::Nothing => String::new(),
-        heard => heard.told(),
-    }
+    heard.text()
 }
 
 #[test]

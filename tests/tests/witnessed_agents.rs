@@ -3,17 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use touchmark_tests::hooks::agent::Agent;
+use touchmark_tests::hooks::agent::{Agent, session, wait_for};
 use touchmark_tests::process::until;
 use touchmark_tests::world::binary;
 use touchmark_tests::{World, parts, text, user};
-
-/// Returns a session id as long as those of agents, and different in each
-/// world, since processes of commands are recognised by it.
-fn session(world: &World) -> String {
-    let name = world.state().to_string_lossy().replace('/', "-");
-    format!("conversation{name}")
-}
 
 /// Returns each version of a file as its author's kind and its evidence, newest
 /// first. A corrected version has its corrected author.
@@ -43,11 +36,6 @@ fn is_witnessed(world: &World) -> bool {
     assert!(said.contains("not all writes were seen"), "{seen}");
     parts::not_tested(&format!("witnessed commands: {said}"));
     false
-}
-
-/// Returns a command that waits for a file, for at most a minute.
-fn wait_for(file: &str) -> String {
-    format!("n=0; while [ ! -e {file} ] && [ $n -lt 3000 ]; do n=$((n+1)); sleep 0.02; done")
 }
 
 /// Returns what the file that `touchmark setup --witness` writes runs for a

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use touchmark_proto::quoting::{escaped, quoted};
 use touchmark_proto::{Error, ErrorCode, ErrorData, LineRange, Millis, RelPath, SessionId};
 
+use crate::context::not_stored;
 use crate::system::open::replace_private;
 
 /// The maximum number of comments that are stored.
@@ -181,7 +182,8 @@ impl Comments {
         Ok(is_any)
     }
 
-    /// Returns what a session is to receive, with the comments' numbers.
+    /// Returns the comments that a session has not received: the number of each,
+    /// and its text for the agent.
     pub(super) fn waiting(&self, session: &SessionId) -> Vec<(u64, String)> {
         let mut room = ANSWER;
         let mut waiting = Vec::new();
@@ -232,8 +234,8 @@ impl Comments {
         self.write_or_log();
     }
 
-    /// Stores the comments. A failure is only logged: what was told is told once
-    /// more after a restart.
+    /// Stores the comments. If that fails, the error is logged, and after a
+    /// restart sessions receive comments a second time.
     fn write_or_log(&self) {
         if let Err(error) = self.write() {
             tracing::warn!("{error}");
@@ -241,14 +243,8 @@ impl Comments {
     }
 
     fn write(&self) -> Result<(), Error> {
-        self.try_write().map_err(|error| {
-            let cause = error.to_string();
-            let said = format!("the comments cannot be stored: {cause}");
-            Error::new(ErrorCode::Storage, said).with(ErrorData {
-                cause: Some(cause),
-                ..ErrorData::default()
-            })
-        })
+        let stored = self.try_write();
+        stored.map_err(|error| not_stored("the comments", &error.to_string()))
     }
 
     fn try_write(&self) -> io::Result<()> {

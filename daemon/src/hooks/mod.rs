@@ -38,6 +38,7 @@ mod process_end;
 mod rules;
 mod running;
 mod scopes;
+mod shell;
 mod shell_patch;
 mod shown;
 mod twice;
@@ -52,7 +53,7 @@ use std::path::PathBuf;
 use futures_util::FutureExt as _;
 use serde_json::Value;
 use touchmark_proto::hooks::{
-    HookAllow, HookAllowed, HookEvent, HookJoin, HookJoined, HookPrinted, HookShell, HookShellBegun,
+    HookAllow, HookAllowed, HookEvent, HookJoin, HookJoined, HookPrinted,
 };
 use touchmark_proto::off::UsersOnly;
 use touchmark_proto::{Request, SessionId};
@@ -63,6 +64,7 @@ pub(crate) use daemon_handle::DaemonHandle;
 use happened::{Happened, What};
 use last_events::LastEvent;
 pub(crate) use memory::Memory;
+pub(crate) use shell::shell;
 pub use unanswered::Unanswered;
 pub(crate) use unanswered::waiting;
 
@@ -224,19 +226,6 @@ pub(crate) async fn join(daemon: &DaemonHandle, asked: HookJoin) -> HookJoined {
     HookJoined {
         session: identity::join(daemon, asked).await,
     }
-}
-
-/// Adds a witness to the window of the command that the requesting process will
-/// run (ATTR-3).
-///
-/// # Errors
-/// `notFound`.
-pub(crate) async fn shell(
-    daemon: &DaemonHandle,
-    asked: &HookShell,
-) -> Result<HookShellBegun, touchmark_proto::Error> {
-    let command = running::witness(daemon, &asked.line).await?;
-    Ok(HookShellBegun { command })
 }
 
 /// Returns an error if the requesting process runs below an agent (OFF-5).

@@ -8,12 +8,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use touchmark_engine::Input;
-use touchmark_proto::commands::{CommandBegin, CommandScope, CommandWitness};
-use touchmark_proto::{Error, ErrorCode, Millis, SessionId};
+use touchmark_proto::commands::{CommandBegin, CommandScope};
+use touchmark_proto::{Millis, SessionId};
 
 use super::agent::Agent;
 use super::daemon_handle::DaemonHandle;
-use super::shell_patch::word;
 use crate::system::clock;
 use crate::system::proc;
 use crate::system::process::{Placed, Process};
@@ -41,9 +40,6 @@ const LEFT: usize = 16;
 
 /// The maximum number of ancestors of a process that are followed.
 const ABOVE: usize = 64;
-
-/// The word before a command in what an agent tells its shell to run.
-const EVAL: &str = "eval ";
 
 /// The maximum length in bytes of a command that is looked for in what a shell
 /// is told to run.
@@ -123,16 +119,15 @@ impl Commands {
     }
 
     /// Finds the command that a process will run, which has these ancestors and
-    /// tells a shell to run `line`. Returns its window, and when it began.
-    /// `None` if there is none, or if it has a witness.
-    fn begins(
+    /// runs one of these texts. Returns its window, and when it began. `None` if
+    /// there is none, or if it has a witness.
+    pub(super) fn begins(
         &mut self,
         process: &Placed,
         above: &[Process],
-        line: &str,
+        texts: &[String],
     ) -> Option<(String, Millis)> {
-        let evaluated: Vec<String> = evaluated(line).collect();
-        let is_in = |text: &String| evaluated.iter().any(|one| one.trim() == text.trim());
+        let is_in = |text: &String| texts.iter().any(|one| one.trim() == text.trim());
         let is_it = |one: &Running| {
             !one.is_witnessed && above.contains(&one.agent) && one.text.as_ref().is_some_and(is_in)
         };
@@ -249,41 +244,6 @@ impl Running {
             .take(LEFT)
             .collect()
     }
-}
-
-/// Returns what a line for a shell evaluates: the word after each `eval`.
-fn evaluated(line: &str) -> impl Iterator<Item = String> {
-    let after = line
-        .match_indices(EVAL)
-        .map(|(at, _)| &line[at + EVAL.len()..]);
-    after.filter_map(|rest| word(&mut rest.chars().peekable()))
-}
-
-/// Adds a witness to the window of the command that the requesting process will
-/// run: it tells a shell to run `line`.
-///
-/// # Errors
-/// `notFound` if no hook has announced such a command, or if it has a witness.
-pub(super) async fn witness(daemon: &DaemonHandle, line: &str) -> Result<String, Error> {
-    let process = daemon.cx.process.and_then(proc::placed);
-    // The shell of a hook does not lead a session; the process above it does.
-    let leader = process.filter(|process| process.session == process.process.pid);
-    let found = leader.and_then(|leader| {
-        let above = proc::and_above(leader.process.pid);
-        let begins = |commands: &mut Commands| commands.begins(&leader, &above, line);
-        daemon.memory.commands(begins)
-    });
-    let Some((command, time)) = found else {
-        let message = "no hook has announced this command";
-        return Err(Error::new(ErrorCode::NotFound, message)
-            .hint("run it without a witness; its window is what the hook opens"));
-    };
-    daemon.cx.inside.feed(Input::CommandBegan {
-        command: command.clone(),
-        time,
-    });
-    daemon.ask(CommandWitness::new(command.clone())).await?;
-    Ok(command)
 }
 
 /// Looks for the process of a command that a hook has announced, until it is
@@ -514,6 +474,7 @@ async fn open_left(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::shell::evaluated;
     use super::*;
 
     fn placed(pid: u32, parent: u32, session: u32, start: u64) -> Placed {
@@ -577,7 +538,7 @@ mod tests {
         let above = [running().agent];
         let leader = placed(8, 5, 8, 1_100);
         let begins = |commands: &mut Commands, above: &[Process], line| {
-            let found = commands.begins(&leader, above, line);
+            let found = commands.begins(&leader, above, &evaluated(line));
             found.map(|(window, began)| (window, began - 1_000_000))
         };
         for line in ["make all", "eval 'make al' && make all", "echo 'eval' x"] {
@@ -591,8 +552,6 @@ mod tests {
         }
         let taken: Vec<u32> = commands.led().into_iter().collect();
         assert_eq!(taken, [8], "the newest has it");
-        let quoted = evaluated("eval 'it'\"'\"'s a' && eval \"b\" | eval $x");
-        assert_eq!(quoted.collect::<Vec<_>>(), ["it's a", "b"]);
     }
 
     #[test]

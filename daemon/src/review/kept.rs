@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use touchmark_engine::history::LineName;
 use touchmark_proto::review::ReviewHunk;
-use touchmark_proto::{Error, ErrorCode, ErrorData, Hash, RelPath};
+use touchmark_proto::{Error, Hash, RelPath};
 
 use super::known::Known;
+use crate::context::not_stored;
 use crate::system::open::replace_private;
 
 /// A line as it is stored: the number of the fact that added or removed it, the
@@ -237,14 +238,8 @@ impl Kept {
     /// # Errors
     /// `storage`.
     pub(super) fn write(&self) -> Result<(), Error> {
-        self.try_write().map_err(|error| {
-            let cause = error.to_string();
-            let said = format!("what was kept cannot be stored: {cause}");
-            Error::new(ErrorCode::Storage, said).with(ErrorData {
-                cause: Some(cause),
-                ..ErrorData::default()
-            })
-        })
+        let stored = self.try_write();
+        stored.map_err(|error| not_stored("what was kept", &error.to_string()))
     }
 
     fn try_write(&self) -> io::Result<()> {

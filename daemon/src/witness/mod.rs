@@ -84,14 +84,16 @@ impl Rings {
     pub(crate) fn add(&mut self, seen: Seen) -> Vec<Sighting> {
         if has_other_paths(&self.root) {
             let why = "a part of the workspace is mounted at another path as well";
-            return vec![lasting(why)];
+            return vec![Sighting::lasting(why)];
         }
         match self.make(seen) {
             Ok(ring) => {
                 self.open.push(ring);
                 Vec::new()
             }
-            Err(error) => vec![lasting(format!("the ring cannot be made: {error}"))],
+            Err(error) => vec![Sighting::lasting(format!(
+                "the ring cannot be made: {error}"
+            ))],
         }
     }
 
@@ -138,18 +140,13 @@ impl Ring {
                 Ok(Some((_, record))) => sightings.extend(self.translation.sighting(&record)),
                 Ok(None) => return sightings,
                 Err(error) => {
-                    sightings.push(lasting(format!("the ring cannot be read: {error}")));
+                    sightings.push(Sighting::lasting(format!(
+                        "the ring cannot be read: {error}"
+                    )));
                     return sightings;
                 }
             }
         }
-    }
-}
-
-fn lasting(why: impl Into<String>) -> Sighting {
-    Sighting::Gap {
-        why: why.into(),
-        lasts: true,
     }
 }
 

@@ -9,7 +9,6 @@ use touchmark_proto::RelPath;
 use touchmark_witness::{Chance, Gap, Identity, Mark, Operation, ProcessId, Record, device};
 
 use super::family::Family;
-use super::lasting;
 
 /// Programs that ask another process of this machine, by a port or a bus, to write
 /// files for them.
@@ -93,7 +92,7 @@ impl Translation {
                 Some(Sighting::Began)
             }
             Record::Mark(mark) => self.marked(mark),
-            Record::Inherited { path, .. } if path.is_empty() => Some(lasting(
+            Record::Inherited { path, .. } if path.is_empty() => Some(Sighting::lasting(
                 "the command was started with a file open that has no name",
             )),
             Record::Inherited { path, .. } => {
@@ -106,7 +105,7 @@ impl Translation {
             }
             Record::Connected { process, address } => self.connected(*process, address),
             Record::Gap { why, .. } => Some(gap(*why)),
-            Record::Refused(why) => Some(lasting(why.to_string())),
+            Record::Refused(why) => Some(Sighting::lasting(why.to_string())),
             Record::Ended => None,
         }
     }
@@ -154,7 +153,8 @@ impl Translation {
         // device it is in no workspace that is mounted once.
         let device = mark.object.map_or(mark.directory.device, |it| it.device);
         let is_near = device == self.device || mark.directory.device == self.device;
-        is_near.then(|| passing("it wrote a file whose place in the workspace is not known"))
+        is_near
+            .then(|| Sighting::passing("it wrote a file whose place in the workspace is not known"))
     }
 
     /// Returns a gap if another process may write for one that connects to it.
@@ -169,7 +169,7 @@ impl Translation {
             }
             _ => return None,
         };
-        Some(passing(why))
+        Some(Sighting::passing(why))
     }
 
     /// Returns the name of an absolute path; `None` for one outside.
@@ -198,25 +198,17 @@ fn is_harmless(socket: &[u8]) -> bool {
         || anywhere.any(|part| memchr::memmem::find(socket, part).is_some())
 }
 
-/// Returns a gap that concerns the commands which run now.
-fn passing(why: impl Into<String>) -> Sighting {
-    Sighting::Gap {
-        why: why.into(),
-        lasts: false,
-    }
-}
-
 fn gap(why: Gap) -> Sighting {
     match why {
-        Gap::Unreadable => passing("a call of one of its processes could not be read"),
-        Gap::Unresolved => passing("the path of a call could not be resolved"),
-        Gap::IoUring => passing("io_uring was used"),
-        Gap::Handle => passing("a file was opened by its handle"),
-        Gap::Architecture => lasting("a program of another architecture was run"),
-        Gap::Unanswered | Gap::Late => passing("a call went on without a mark"),
-        Gap::Overflow => passing("there were more marks than could be kept"),
-        Gap::Damaged => passing("a mark could not be read"),
-        Gap::SeveralNames => passing("a file with several names was written"),
+        Gap::Unreadable => Sighting::passing("a call of one of its processes could not be read"),
+        Gap::Unresolved => Sighting::passing("the path of a call could not be resolved"),
+        Gap::IoUring => Sighting::passing("io_uring was used"),
+        Gap::Handle => Sighting::passing("a file was opened by its handle"),
+        Gap::Architecture => Sighting::lasting("a program of another architecture was run"),
+        Gap::Unanswered | Gap::Late => Sighting::passing("a call went on without a mark"),
+        Gap::Overflow => Sighting::passing("there were more marks than could be kept"),
+        Gap::Damaged => Sighting::passing("a mark could not be read"),
+        Gap::SeveralNames => Sighting::passing("a file with several names was written"),
     }
 }
 

@@ -229,10 +229,7 @@ impl Stage {
                             typed: (how == ["typed"]).then_some(self.now),
                         }),
                     }),
-                    _ => Sighting::Gap {
-                        why: words[2..].join(" "),
-                        lasts: false,
-                    },
+                    _ => Sighting::passing(words[2..].join(" ")),
                 };
                 self.feed(Input::Witnessed {
                     seen: Seen::Window(window),

@@ -103,7 +103,8 @@ fn played(stage: &Stage, agent: &'static Agent) -> Shown {
     }
 }
 
-/// Waits for the next request. What the program draws meanwhile is taken.
+/// Waits for the model's next request. Reads what the program prints until then,
+/// since it would block otherwise.
 fn next(stage: &Stage, terminal: &mut Terminal) -> Asked {
     let end = Instant::now() + PATIENCE;
     loop {

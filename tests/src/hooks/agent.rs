@@ -50,6 +50,18 @@ pub struct Agent<'a> {
     told_so_far: u32,
 }
 
+/// Returns a session id as long as those of agents, and different in each
+/// world, since processes of commands are recognised by it.
+pub fn session(world: &World) -> String {
+    let name = world.state().to_string_lossy().replace('/', "-");
+    format!("conversation{name}")
+}
+
+/// Returns a command that waits for a file, for at most a minute.
+pub fn wait_for(file: &str) -> String {
+    format!("n=0; while [ ! -e {file} ] && [ $n -lt 3000 ]; do n=$((n+1)); sleep 0.02; done")
+}
+
 impl<'a> Agent<'a> {
     /// Starts an agent. `client` is the name that it sends to MCP servers.
     pub fn new(world: &'a World, agent: &'static str, client: &str, session: &str) -> Self {
