@@ -3,6 +3,7 @@
 
 mod marks;
 mod ring;
+mod stored;
 
 #[cfg(target_os = "linux")]
 mod address;
@@ -14,6 +15,8 @@ mod calls;
 mod filter;
 #[cfg(target_os = "linux")]
 mod mounts;
+#[cfg(target_os = "linux")]
+mod packing;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
@@ -29,11 +32,17 @@ mod tree;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 #[cfg(target_os = "linux")]
+mod watches;
+#[cfg(target_os = "linux")]
 mod witness;
 
-pub use marks::{Chance, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal};
+pub use marks::{
+    Before, Chance, Event, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal,
+};
 pub use ring::Damaged;
+pub use ring::fence::fence;
 pub use ring::reader::Reader;
+pub use stored::{pack, stored};
 
 #[cfg(target_os = "linux")]
 pub use place::device;

@@ -66,6 +66,12 @@ impl Operation {
             Self::Opened | Self::OpenedTruncating | Self::Created | Self::Truncated
         )
     }
+
+    /// Returns whether the content of what has the name may be lost.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn may_destroy(self) -> bool {
+        self.writes_content() || matches!(self, Self::RenamedTo | Self::Unlinked)
+    }
 }
 
 const OPERATIONS: [Operation; 13] = [
@@ -82,6 +88,30 @@ const OPERATIONS: [Operation; 13] = [
     Operation::DirectoryRemoved,
     Operation::Symlinked,
     Operation::Truncated,
+];
+
+/// What happened to a name in a watched directory, whoever did it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Event {
+    /// A file was closed that was open for writing.
+    Closed = 1,
+    /// The name was made, not by a rename.
+    Created = 2,
+    /// The name was removed.
+    Removed = 3,
+    /// What had the name was renamed away.
+    MovedFrom = 4,
+    /// Something was renamed to the name.
+    MovedTo = 5,
+}
+
+const EVENTS: [Event; 5] = [
+    Event::Closed,
+    Event::Created,
+    Event::Removed,
+    Event::MovedFrom,
+    Event::MovedTo,
 ];
 
 /// Why there may be writes without a mark.
@@ -215,6 +245,25 @@ pub struct Mark {
     pub object: Option<Identity>,
     /// Whether the call is known to fail in some cases.
     pub chance: Chance,
+    /// The content of the regular file that has the name; `None` if none has, or
+    /// if that was not looked at.
+    pub before: Option<Before>,
+    /// Whether all that happens to the name from before this mark on is recorded
+    /// ([`Record::Happened`]).
+    pub is_watched: bool,
+}
+
+/// A file's content before a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Before {
+    /// Its size, in bytes.
+    pub size: u64,
+    /// When it was changed, in ns since 1970 (`st_ctime`).
+    pub changed: u64,
+    /// When it was modified, in ns since 1970 (`st_mtime`).
+    pub modified: u64,
+    /// Where in the [pack](crate::stored) its bytes are; `None` if they are not.
+    pub stored: Option<u64>,
 }
 
 /// Whether a call is known to fail in some cases. Any call may fail for other
@@ -277,6 +326,15 @@ pub enum Record {
         /// `tcp:PORT`.
         address: Vec<u8>,
     },
+    /// What happened in a watched directory, in this order.
+    Happened {
+        /// The directory's path when the watch began.
+        path: Vec<u8>,
+        /// What happened to which name.
+        events: Vec<(Event, Vec<u8>)>,
+    },
+    /// Something was not recorded that happened to names marked before.
+    Missed,
 }
 
 impl Record {
@@ -301,10 +359,21 @@ impl Record {
                 number(&mark.boottime.to_le_bytes());
                 number(&mark.process.pid.to_le_bytes());
                 number(&mark.process.started.to_le_bytes());
-                let flags = u8::from(mark.object.is_some()) | (mark.chance as u8) << 1;
-                number(&[mark.operation as u8, flags]);
+                let before = mark.before.unwrap_or_default();
+                let flags = [
+                    mark.object.is_some(),
+                    mark.before.is_some(),
+                    before.stored.is_some(),
+                    mark.is_watched,
+                ];
+                let flags = flags.iter().fold(0, |all, flag| all << 1 | u8::from(*flag));
+                number(&[mark.operation as u8, mark.chance as u8, flags]);
                 identity(&mark.directory, out);
                 identity(&mark.object.unwrap_or_default(), out);
+                for part in [before.size, before.changed, before.modified] {
+                    out.extend_from_slice(&part.to_le_bytes());
+                }
+                out.extend_from_slice(&before.stored.unwrap_or_default().to_le_bytes());
                 text(&mark.path, out);
                 text(&mark.name, out);
             }
@@ -345,6 +414,21 @@ impl Record {
                 number(&process.started.to_le_bytes());
                 text(address, out);
             }
+            Self::Happened { path, events } => {
+                number(&[9]);
+                number(&seq.to_le_bytes());
+                text(path, out);
+                let most = events.len().min(usize::from(u16::MAX));
+                out.extend_from_slice(&(most as u16).to_le_bytes());
+                for (event, name) in &events[..most] {
+                    out.push(*event as u8);
+                    text(name, out);
+                }
+            }
+            Self::Missed => {
+                number(&[10]);
+                number(&seq.to_le_bytes());
+            }
         }
     }
 
@@ -364,10 +448,20 @@ impl Record {
             2 => {
                 let (realtime, boottime) = (input.u64()?, input.u64()?);
                 let process = input.process()?;
-                let [operation, flags] = input.take()?;
+                let [operation, chance, flags] = input.take()?;
                 let operations = OPERATIONS.into_iter();
                 let operation = { operations }.find(|one| *one as u8 == operation)?;
+                let chances = [Chance::Good, Chance::IfNew, Chance::Poor];
+                let has = |bit: u8| flags & bit != 0;
                 let (directory, object) = (input.identity()?, input.identity()?);
+                let mut before = Before {
+                    size: input.u64()?,
+                    changed: input.u64()?,
+                    modified: input.u64()?,
+                    stored: None,
+                };
+                let stored = input.u64()?;
+                before.stored = has(2).then_some(stored);
                 Self::Mark(Mark {
                     realtime,
                     boottime,
@@ -376,9 +470,10 @@ impl Record {
                     directory,
                     path: input.text()?,
                     name: input.text()?,
-                    object: (flags & 1 != 0).then_some(object),
-                    chance: *[Chance::Good, Chance::IfNew, Chance::Poor]
-                        .get(usize::from(flags >> 1))?,
+                    object: has(8).then_some(object),
+                    chance: { chances.into_iter() }.find(|one| *one as u8 == chance)?,
+                    before: has(4).then_some(before),
+                    is_watched: has(1),
                 })
             }
             3 => {
@@ -406,6 +501,16 @@ impl Record {
                 process: input.process()?,
                 address: input.text()?,
             },
+            9 => {
+                let (path, mut events) = (input.text()?, Vec::new());
+                for _ in 0..input.take().map(u16::from_le_bytes)? {
+                    let [event] = input.take()?;
+                    let event = { EVENTS.into_iter() }.find(|one| *one as u8 == event)?;
+                    events.push((event, input.text()?));
+                }
+                Self::Happened { path, events }
+            }
+            10 => Self::Missed,
             _ => return None,
         };
         input.0.is_empty().then_some((seq, record))

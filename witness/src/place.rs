@@ -7,10 +7,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, open, openat, readlinkat, statx};
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, open, openat, readlinkat, statx,
+};
 use rustix::io::Errno;
 
-use crate::marks::{Identity, ProcessId};
+use crate::marks::{Before, Identity, ProcessId};
 use crate::mounts;
 
 /// How long a directory's path is remembered. Another process may rename it.
@@ -27,6 +29,9 @@ pub(crate) fn look(directory: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Re
         | StatxFlags::MODE
         | StatxFlags::INO
         | StatxFlags::NLINK
+        | StatxFlags::SIZE
+        | StatxFlags::MTIME
+        | StatxFlags::CTIME
         | StatxFlags::BTIME
         | StatxFlags::MNT_ID;
     statx(directory, name, flags | AtFlags::NO_AUTOMOUNT, wanted)
@@ -49,14 +54,27 @@ pub(crate) fn look_at(file: BorrowedFd<'_>) -> Result<Statx, Errno> {
 /// Returns the identity in a result of `statx`.
 pub(crate) fn identity(stat: &Statx) -> Identity {
     let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
-    let born = stat.stx_btime.tv_sec.max(0) as u64 * 1_000_000_000;
-    let born = born + u64::from(stat.stx_btime.tv_nsec);
+    let born = nanoseconds(stat.stx_btime);
     Identity {
         device: u64::from(stat.stx_dev_major) << 32 | u64::from(stat.stx_dev_minor),
         inode: stat.stx_ino,
         born: if has_birth { born } else { 0 },
         mode: stat.stx_mode,
     }
+}
+
+/// Returns the content of a regular file, of which nothing is stored.
+pub(crate) fn before(stat: &Statx) -> Option<Before> {
+    (kind(stat.stx_mode) == libc::S_IFREG).then(|| Before {
+        size: stat.stx_size,
+        changed: nanoseconds(stat.stx_ctime),
+        modified: nanoseconds(stat.stx_mtime),
+        stored: None,
+    })
+}
+
+fn nanoseconds(time: StatxTimestamp) -> u64 {
+    time.tv_sec.max(0) as u64 * 1_000_000_000 + u64::from(time.tv_nsec)
 }
 
 /// Returns whether a file has other names: hard links.

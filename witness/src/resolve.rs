@@ -13,8 +13,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::callers::Caller;
-use crate::marks::{Chance, Identity};
-use crate::place::{Places, Way, Where, has_other_names, identity, key, kind, look, look_at};
+use crate::marks::{Before, Chance, Identity};
+use crate::place::{
+    Places, Way, Where, before, has_other_names, identity, key, kind, look, look_at,
+};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 const ANY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -46,6 +48,8 @@ pub(crate) struct Place {
     pub(crate) name: Vec<u8>,
     /// What has the name now.
     pub(crate) object: Option<Identity>,
+    /// Its content, of which nothing is stored.
+    pub(crate) before: Option<Before>,
     pub(crate) is_inside: bool,
     /// What has the name is a file with other hard links.
     pub(crate) has_other_names: bool,
@@ -434,6 +438,7 @@ impl Request<'_> {
                 path,
                 name: Vec::new(),
                 object: None,
+                before: None,
                 is_inside,
                 has_other_names: false,
                 chance: Chance::Good,
@@ -461,6 +466,7 @@ impl Request<'_> {
             path: Vec::new(),
             name: Vec::new(),
             object: Some(object),
+            before: before(&stat),
             is_inside: kind(stat.stx_mode) == libc::S_IFREG,
             has_other_names: false,
             chance: Chance::Good,
@@ -476,6 +482,7 @@ fn at(directory: &Statx, place: Where, name: &[u8], object: Option<&Statx>) -> P
         path,
         name: name.to_vec(),
         object: object.map(identity),
+        before: object.and_then(before),
         is_inside,
         has_other_names: object.is_some_and(has_other_names),
         chance: Chance::Good,

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::os::fd::{AsFd as _, BorrowedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -10,12 +10,14 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::address;
 use crate::callers::{Caller, Callers, Failed, read_bytes};
 use crate::calls::{Call, Named, WRITING, X32, decode};
-use crate::marks::{Chance, Gap, Mark, Operation, Record};
+use crate::marks::{Before, Chance, Gap, Mark, Operation, Record};
+use crate::packing::Packing;
 use crate::place::{Places, kind};
 use crate::processes::{Notification, Shared};
 use crate::resolve::{Place, Request, Unresolved, Wants};
 use crate::ring::writer::Ring;
 use crate::sys;
+use crate::watches::Watches;
 
 /// `RESOLVE_IN_ROOT` of `openat2`.
 const IN_ROOT: u64 = 0x10;
@@ -44,8 +46,32 @@ pub(crate) struct Witness {
     ring: Ring,
     callers: Callers,
     places: Places,
+    tools: Tools,
     /// How many records the reader is not told about.
     unannounced: Cell<u32>,
+}
+
+/// What tells more about marked files. Both holders share it.
+#[derive(Debug)]
+pub(crate) struct Tools {
+    pub(crate) watches: Watches,
+    pub(crate) packing: Packing,
+}
+
+impl Tools {
+    /// Makes them for a ring.
+    pub(crate) fn new(ring: &Path) -> Self {
+        Self {
+            watches: Watches::new(),
+            packing: Packing::new(ring),
+        }
+    }
+
+    /// Returns their descriptors.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let both = [self.watches.descriptor(), self.packing.descriptor()];
+        both.into_iter().flatten()
+    }
 }
 
 /// What became of a call whose marks could not be made.
@@ -76,6 +102,7 @@ impl Witness {
         shared: &'static Shared,
         lane: usize,
         ring: Ring,
+        tools: Tools,
         roots: Vec<PathBuf>,
         callers: usize,
     ) -> Self {
@@ -85,6 +112,7 @@ impl Witness {
             ring,
             callers: Callers::new(callers),
             places: Places::new(roots),
+            tools,
             unannounced: Cell::new(0),
         }
     }
@@ -92,6 +120,7 @@ impl Witness {
     /// Continues on another lane, in a new process.
     pub(crate) fn adopt(&mut self, lane: usize) {
         self.clear();
+        self.tools.watches.forget();
         self.lane = lane;
         self.ring.adopt(lane, &self.shared.lanes[lane]);
     }
@@ -104,6 +133,28 @@ impl Witness {
 
     pub(crate) fn ring(&self) -> &Ring {
         &self.ring
+    }
+
+    /// Returns the descriptors that it uses.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.ring.descriptors().chain(self.tools.descriptors())
+    }
+
+    /// Records what has happened to watched names.
+    pub(crate) fn note_events(&mut self) {
+        // Taken for a moment, since recording needs all but them.
+        let mut watches = std::mem::take(&mut self.tools.watches);
+        watches.drain(|record| self.record(record));
+        self.tools.watches = watches;
+    }
+
+    /// Records what has happened to watched names, and tells the reader that it
+    /// did so.
+    pub(crate) fn answer(&mut self) {
+        let asked = self.ring.asked();
+        self.note_events();
+        self.announce();
+        self.ring.answer(asked);
     }
 
     /// Appends a record.
@@ -213,7 +264,16 @@ impl Witness {
             self.callers.keep(caller);
             return Ok(());
         }
-        let marks = self.marks(&mut caller, &decoded)?;
+        let mut marks = self.marks(&mut caller, &decoded)?;
+        if !marks.is_empty() {
+            self.note_events();
+            let watches = &mut self.tools.watches;
+            let added = marks.iter().filter(|(_, place)| watches.add(place));
+            if added.count() > 0 {
+                // What is there now is followed from now on.
+                marks = self.marks(&mut caller, &decoded)?;
+            }
+        }
         // What was read may be another thread's if the caller does not wait.
         if !marks.is_empty() && sys::is_waiting(listener, call.id) {
             let writes = |(operation, place): &(Operation, Place)| {
@@ -244,13 +304,19 @@ impl Witness {
             time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
         };
         let (realtime, boottime) = (now(ClockId::Realtime), now(ClockId::Boottime));
-        for (operation, place) in marks {
+        for (operation, mut place) in marks {
             let is_directory = { place.object }.is_some_and(|it| kind(it.mode) == libc::S_IFDIR);
             if is_directory {
                 // It is renamed or removed: the paths below it will differ.
                 self.shared.moves.fetch_add(1, SeqCst);
             }
+            if operation.may_destroy() {
+                let stored = self.tools.packing.store(&place, &self.shared.packed);
+                place.before = place.before.map(|before| Before { stored, ..before });
+            }
             self.record(&Record::Mark(Mark {
+                is_watched: self.tools.watches.has(&place),
+                before: place.before,
                 realtime,
                 boottime,
                 process: caller.process,

@@ -175,6 +175,8 @@ call('linkat', CWD, f'/proc/self/fd/{t}', CWD, 'k', 0x400)
         (DirectoryRemoved, "j", true),
         (Temporary, "", false),
     ];
+    let mut records = records;
+    records.retain(|record| !matches!(record, Record::Happened { .. }));
     let (most, last) = records.split_at(records.len() - 2);
     expect(&place, most, &expected);
     let last = marks(last);

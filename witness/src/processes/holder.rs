@@ -114,7 +114,7 @@ impl Holder {
     /// Closes what this process does not use.
     pub(super) fn close_others(&self, socket: &OwnedFd) {
         let mut keep = vec![socket.as_fd(), self.children.as_fd(), self.report.as_fd()];
-        keep.extend(self.witness.ring().descriptors());
+        keep.extend(self.witness.descriptors());
         keep.extend(self.peer.as_ref().map(|peer| peer.fd.as_fd()));
         let more = [&self.listener, &self.launcher, &self.target];
         keep.extend(more.into_iter().flatten().map(|fd| fd.as_fd()));
@@ -174,15 +174,20 @@ impl Holder {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: i64::from(limit.subsec_nanos()),
         });
+        let asks = self.witness.ring().asks().filter(|_| self.is_primary());
         let watched = [
-            Some(&self.children),
-            self.peer.as_ref().map(|peer| &peer.fd),
-            self.launcher.as_ref(),
-            self.listener.as_ref().filter(|_| calls),
+            Some(self.children.as_fd()),
+            self.peer.as_ref().map(|peer| peer.fd.as_fd()),
+            self.launcher.as_ref().map(|launcher| launcher.as_fd()),
+            { self.listener.as_ref() }
+                .filter(|_| calls)
+                .map(|it| it.as_fd()),
+            asks.map(|asks| asks.as_fd()),
         ];
         // The first one again stands for a descriptor that is not there.
-        let wait = |fd: Option<_>| PollFd::new(fd.unwrap_or(&self.children), PollFlags::IN);
-        let mut waits = watched.map(wait);
+        let children = self.children.as_fd();
+        let mut waits =
+            watched.map(|fd| PollFd::from_borrowed_fd(fd.unwrap_or(children), PollFlags::IN));
         let ready = poll_all(&mut waits, limit.as_ref());
         if !ready.is_ok_and(|ready| ready > 0) {
             if self.witness.has_news() {
@@ -193,11 +198,14 @@ impl Holder {
             }
             return Ready::default();
         }
-        let mut events = [PollFlags::empty(); 4];
+        let mut events = [PollFlags::empty(); 5];
         for ((event, wait), fd) in events.iter_mut().zip(&waits).zip(watched) {
             *event = fd.map_or(PollFlags::empty(), |_| wait.revents());
         }
-        let [children, peer, launcher, of] = events;
+        let [children, peer, launcher, of, asks] = events;
+        if !asks.is_empty() {
+            self.witness.answer();
+        }
         if !children.is_empty() {
             self.reap();
         }
@@ -457,6 +465,7 @@ impl Holder {
             let _time = poll(&mut waits, Some(&tick()));
         }
         if self.shared.finished.swap(1, SeqCst) == 0 {
+            self.witness.note_events();
             self.witness.record(&Record::Ended);
         }
         self.witness.announce();

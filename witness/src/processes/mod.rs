@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) seq: AtomicU64,
     /// The state of the ring's lanes.
     pub(crate) lanes: [Lane; 2],
+    /// The end of the pack, in bytes.
+    pub(crate) packed: AtomicU64,
     /// Not 0 after the tree may have another root directory or other mounts.
     pub(crate) views_differ: AtomicU32,
     /// How many directories the tree has renamed or removed.

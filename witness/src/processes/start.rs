@@ -25,7 +25,7 @@ use crate::place::{identity, look};
 use crate::proc_stat::stat;
 use crate::ring::writer::Ring;
 use crate::sys::{self, Forked};
-use crate::witness::Witness;
+use crate::witness::{Tools, Witness};
 
 /// The most descriptors that a holder uses, and how many of them are not for
 /// callers.
@@ -42,6 +42,7 @@ struct Parts<'l> {
     command: &'l [CString],
     mask: sys::Mask,
     ring: Ring,
+    tools: Tools,
     shared: &'static Shared,
     roots: Vec<PathBuf>,
     launcher: OwnedFd,
@@ -72,6 +73,7 @@ pub(super) fn start(
         command,
         mask,
         ring,
+        tools: Tools::new(&launch.ring),
         shared,
         roots,
         launcher,
@@ -188,7 +190,7 @@ fn hold(parts: Parts<'_>, slot: usize, peer: Peer, socket: OwnedFd) -> ! {
     let target = target.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     let limit = sys::raise_limits(DESCRIPTORS);
     let callers = limit.saturating_sub(OTHERS).max(8) as usize;
-    let witness = Witness::new(shared, slot, parts.ring, parts.roots, callers);
+    let witness = Witness::new(shared, slot, parts.ring, parts.tools, parts.roots, callers);
     let holder = Holder {
         shared,
         slot,

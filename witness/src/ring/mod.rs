@@ -11,9 +11,12 @@
 //! 0      magic, version, lanes, capacity of a lane in bytes
 //! 256    lane 0: calls lost            512   lane 1: the same
 //! 1024   lane 0: tail, waiting, seen   1280  lane 1: the same   (the reader's)
+//! 1536   how often the reader has asked for all events   (the reader's)
+//! 1792   how many of these are answered
 //! 4096   lane 0                        4096 + capacity: lane 1
 //! ```
 
+pub(crate) mod fence;
 pub(crate) mod reader;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -54,7 +57,7 @@ impl std::fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// Makes a new ring at this path, with a FIFO next to it. `capacity` is in
+/// Makes a new ring at this path, with two FIFOs next to it. `capacity` is in
 /// bytes, for each of the two lanes; at least 64 KiB and at most 1 GiB are
 /// taken.
 ///
@@ -74,6 +77,18 @@ fn lost_at(lane: usize) -> u64 {
 /// count of lost calls are.
 fn reader_at(lane: usize) -> u64 {
     1024 + 256 * lane as u64
+}
+
+/// Where the reader's questions and the witness's answers are counted.
+const ASKED: u64 = 1536;
+const ANSWERED: u64 = 1792;
+
+/// Reads a number at a place of the file.
+fn number_at(file: &std::fs::File, at: u64) -> std::io::Result<u64> {
+    use std::os::unix::fs::FileExt as _;
+    let mut number = [0; 8];
+    file.read_exact_at(&mut number, at)?;
+    Ok(u64::from_le_bytes(number))
 }
 
 /// Returns where in the file a lane's position is.
@@ -172,9 +187,19 @@ fn capacity(file: &std::fs::File) -> std::io::Result<u64> {
     is_whole.then_some(capacity).ok_or_else(damaged)
 }
 
-/// Returns the path of the FIFO next to a ring.
-fn bell(path: &std::path::Path) -> std::path::PathBuf {
-    let mut bell = path.as_os_str().to_owned();
-    bell.push(".bell");
-    bell.into()
+/// Returns the path of the FIFO that wakes the reader.
+fn bell(ring: &std::path::Path) -> std::path::PathBuf {
+    beside(ring, ".bell")
+}
+
+/// Returns the path of the FIFO that wakes the witness.
+fn asks(ring: &std::path::Path) -> std::path::PathBuf {
+    beside(ring, ".asks")
+}
+
+/// Returns the path of a file next to a ring.
+pub(crate) fn beside(ring: &std::path::Path, end: &str) -> std::path::PathBuf {
+    let mut path = ring.as_os_str().to_owned();
+    path.push(end);
+    path.into()
 }

@@ -3,7 +3,9 @@ use std::os::unix::fs::FileExt as _;
 
 use super::reader::Reader;
 use super::writer::{Lane, Ring};
-use crate::marks::{Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal};
+use crate::marks::{
+    Before, Event, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal,
+};
 
 fn mark(name: &str) -> Record {
     Record::Mark(Mark {
@@ -21,6 +23,11 @@ fn mark(name: &str) -> Record {
         name: name.into(),
         object: Some(Identity::default()),
         chance: crate::marks::Chance::IfNew,
+        before: Some(Before {
+            stored: Some(9),
+            ..Before::default()
+        }),
+        is_watched: false,
     })
 }
 
@@ -135,7 +142,13 @@ fn a_hostile_ring_ends() {
     };
     let refused = Record::Refused(Refusal::Nested);
     let ended = Record::Ended;
-    for record in [mark("name"), process, ended, holders, inherited, refused] {
+    let happened = Record::Happened {
+        path: b"/a".to_vec(),
+        events: vec![(Event::Closed, b"b".to_vec()), (Event::MovedTo, Vec::new())],
+    };
+    let watched = [happened, Record::Missed];
+    let others = [mark("name"), process, ended, holders, inherited, refused];
+    for record in watched.into_iter().chain(others) {
         let mut bytes = Vec::new();
         record.encode(9, &mut bytes);
         assert_eq!(Record::decode(&bytes), Some((9, record)));

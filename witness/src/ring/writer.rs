@@ -1,7 +1,7 @@
 //! The writer of one lane.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkfifoat};
 
 use super::{
-    CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, bell, capacity, checksum, left,
-    lost_at, payload_at, place, reader_at, taken,
+    ANSWERED, ASKED, CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, asks, bell,
+    capacity, checksum, left, lost_at, number_at, payload_at, place, reader_at, taken,
 };
 use crate::marks::Record;
 
@@ -29,6 +29,8 @@ pub(crate) struct Lane {
 pub(crate) struct Ring {
     file: File,
     bell: Option<File>,
+    /// Readable when the reader has asked for all events.
+    asks: Option<File>,
     capacity: u64,
 }
 
@@ -50,7 +52,9 @@ impl Ring {
         header[12..16].copy_from_slice(&(LANES as u32).to_le_bytes());
         file.write_all(&header)?;
         file.set_len(HEADER + LANES as u64 * capacity)?;
-        mkfifoat(rustix::fs::CWD, bell(path), Mode::RUSR | Mode::WUSR)?;
+        for fifo in [bell(path), asks(path)] {
+            mkfifoat(rustix::fs::CWD, fifo, Mode::RUSR | Mode::WUSR)?;
+        }
         // Last, so that a reader finds a whole header or none.
         file.write_all_at(&MAGIC.to_le_bytes(), 0)
     }
@@ -78,19 +82,40 @@ impl Ring {
         }
         // Open for both, so that it never blocks and never breaks.
         let bell = options.open(bell(path)).ok();
+        let asks = options.open(asks(path)).ok();
         Ok(Self {
             file,
             bell,
+            asks,
             capacity,
         })
     }
 
     /// Returns the descriptors of the ring.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [Some(&self.file), self.bell.as_ref()]
+        [Some(&self.file), self.bell.as_ref(), self.asks.as_ref()]
             .into_iter()
             .flatten()
             .map(AsFd::as_fd)
+    }
+
+    /// Returns what is readable when the reader asks for all events.
+    pub(crate) fn asks(&self) -> Option<&File> {
+        self.asks.as_ref()
+    }
+
+    /// Returns how often the reader has asked.
+    pub(crate) fn asked(&self) -> u64 {
+        let mut bytes = [0; 64];
+        let mut asks = self.asks.as_ref();
+        while asks.as_mut().is_some_and(|asks| asks.read(&mut bytes).is_ok()) {}
+        number_at(&self.file, ASKED).unwrap_or_default()
+    }
+
+    /// Tells the reader that everything is recorded which had happened when it
+    /// asked for the last of this many times.
+    pub(crate) fn answer(&self, asked: u64) {
+        let _damaged = self.file.write_all_at(&asked.to_le_bytes(), ANSWERED);
     }
 
     /// Finds the end of what the lane's last writer has written, which may have

@@ -52,7 +52,7 @@ impl Place {
         for directory in [self.directory.path(), &self.root] {
             std::fs::set_permissions(directory, everyone()).unwrap();
         }
-        for file in ["ring", "ring.bell"] {
+        for file in ["ring", "ring.bell", "ring.asks"] {
             let file = self.directory.path().join(file);
             std::os::unix::fs::chown(file, Some(user), None).unwrap();
         }
