@@ -3,6 +3,7 @@
 
 use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
+use crate::input::SweptFile;
 use crate::ledger::state::{Command, KeptVersion, State};
 use crate::witnesses::{Change, Verdict, Witnesses};
 
@@ -73,6 +74,12 @@ impl Decision {
             formatted: false,
             candidates: Vec::new(),
         }
+    }
+
+    /// Returns the decision for a content that the processes of a session's command
+    /// wrote, as the kernel told it (ATTR-3).
+    pub(crate) fn by_process(session: SessionId) -> Self {
+        Self::by(Author::agent(session), Evidence::Process, None)
     }
 
     /// Returns whether no evidence claims the content.
@@ -219,13 +226,30 @@ fn by_the_kernel(state: &State, seen: Observation<'_>) -> Option<Decision> {
         }
     }
     Some(match wrote {
-        Some(window) => Decision::by(
-            Author::agent(window.fact.session.clone()),
-            Evidence::Process,
-            None,
-        ),
+        Some(window) => Decision::by_process(window.fact.session.clone()),
         None => Decision::by(Author::USER, Evidence::Unmarked, None),
     })
+}
+
+impl State {
+    /// ATTR-3: returns whether the command of the newest of these windows is known
+    /// to have changed an untracked file.
+    pub(crate) fn wrote_untracked(
+        &self,
+        witnesses: &Witnesses,
+        windows: &[&Command],
+        change: &SweptFile,
+    ) -> bool {
+        let Some(newest) = windows.first() else {
+            return false;
+        };
+        windows.iter().all(|window| {
+            let number = window.fact.command;
+            let began = self.past_command(number).map_or(0, |past| past.begun.1);
+            let is_one = std::ptr::eq(*window, *newest) || same_writer(witnesses, newest, window);
+            is_one && witnesses.judge_untracked(number, began, change) == Verdict::Written
+        })
+    }
 }
 
 /// Returns whether what one witness saw two windows' commands write is that of the

@@ -8,6 +8,7 @@ use touchmark_proto::{
 };
 
 use crate::disk::Stamp;
+use crate::input::Prior;
 use crate::ledger::record::{Held, Record};
 use crate::requests::table::ForShell;
 use crate::text::lines::TextPair;
@@ -256,11 +257,28 @@ pub enum Sweep {
     /// Look at these files.
     Named(Vec<(RelPath, Held)>),
     /// Look at all files. A command window was open the whole time since the last
-    /// look, so all changes are wanted.
-    InWindow,
+    /// look, so all changes are wanted. These were marked by witnesses.
+    InWindow(Vec<MarkedFile>),
+    /// Look at these files, which were marked by witnesses: they saw that nothing
+    /// else was written by commands.
+    Marked(Vec<MarkedFile>),
+    /// Look at these files. A command window opens, and no look is made at the
+    /// others: its witness will tell what the command writes.
+    Opening(Vec<(RelPath, Held)>),
     /// Look at all files. No window was open, so only changes of these files are
     /// wanted, and those that an earlier look left out.
     Between(Vec<(RelPath, Held)>),
+}
+
+/// An untracked file that a witness has marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkedFile {
+    /// The file's path.
+    pub path: RelPath,
+    /// What had the name before the first mark since it was recorded last.
+    pub prior: Prior,
+    /// Whose witness marked it, and may have stored its content.
+    pub by: Seen,
 }
 
 /// An order to read some lines of a file.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use touchmark_proto::writes::Guard;
-use touchmark_proto::{ConnectionId, Error, Hash, Millis, RelPath, Request, RequestId, SessionId};
+use touchmark_proto::{
+    ConnectionId, Error, FileMode, Hash, Millis, RelPath, Request, RequestId, SessionId,
+};
 
 use crate::disk::Hint;
 use crate::disk::ReadOutcome;
@@ -215,6 +217,10 @@ pub enum Sighting {
     /// A process of the command may write a name from now on, or what is below
     /// it.
     MayWrite(Mark),
+    /// This happened to a name in a watched directory, whoever did it.
+    Happened(RelPath, NameEvent),
+    /// It is not known what happened to the names that were marked before.
+    Missed,
     /// Not every write is seen.
     Gap {
         /// Why, for people.
@@ -263,6 +269,94 @@ pub struct Mark {
     /// The process; `None` if it is not known, or if the command that started it
     /// has left it behind.
     pub process: Option<Marker>,
+    /// What had the name before.
+    pub prior: Prior,
+    /// What happens to the name if the call succeeds; `None` if that is not
+    /// known, or if the name is not watched.
+    pub events: Option<Vec<NameEvent>>,
+    /// What the call does to the names below.
+    pub subtree: Subtree,
+}
+
+/// What a call does to the names below the one that it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subtree {
+    /// Nothing.
+    Same,
+    /// A symbolic link gets or loses the name: those below may be others.
+    Redirected,
+    /// A directory gets or loses it by a rename, with all that is below.
+    Moved,
+}
+
+/// What happened to a name in a watched directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameEvent {
+    /// A file was closed that was open for writing.
+    Closed,
+    /// The name was made, not by a rename.
+    Created,
+    /// The name was removed.
+    Removed,
+    /// What had the name was renamed away.
+    MovedFrom,
+    /// Something was renamed to the name.
+    MovedTo,
+}
+
+impl NameEvent {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Closed,
+        Self::Created,
+        Self::Removed,
+        Self::MovedFrom,
+        Self::MovedTo,
+    ];
+}
+
+/// What had a name before a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prior {
+    /// It is not known.
+    Unknown,
+    /// Nothing had it.
+    Absent,
+    /// Nothing had it, if the name was created since. Else the call has failed.
+    New,
+    /// This file had it.
+    File(PriorFile),
+    /// This content, which is recorded, had it.
+    Held(Held),
+}
+
+/// A file before a mark, by its stat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorFile {
+    /// The inode number.
+    pub inode: u64,
+    /// The size in bytes.
+    pub size: u64,
+    /// When it was changed, in nanoseconds since 1970.
+    pub changed: i64,
+    /// When it was modified, in nanoseconds since 1970.
+    pub modified: i64,
+    /// The permissions.
+    pub mode: Option<FileMode>,
+    /// Where the witness has stored its bytes; `None` if it has not.
+    pub stored: Option<u64>,
+}
+
+impl Prior {
+    /// Returns whether no file had the name that was changed after this time.
+    pub(crate) fn is_older_than(self, time: Millis) -> bool {
+        match self {
+            Self::File(file) => {
+                u64::try_from(file.changed / 1_000_000).is_ok_and(|changed| changed <= time)
+            }
+            Self::Absent | Self::New => true,
+            Self::Unknown | Self::Held(_) => false,
+        }
+    }
 }
 
 impl Mark {
@@ -277,6 +371,9 @@ impl Mark {
             is_new: false,
             is_poor: false,
             process: None,
+            prior: Prior::Unknown,
+            events: None,
+            subtree: Subtree::Same,
         }
     }
 }
@@ -335,11 +432,32 @@ pub struct SweptFile {
     pub before: Option<Held>,
     /// The file's content now, or [`Held::ABSENT`] if there is no file.
     pub after: Held,
-    /// When the file was last changed, according to the file system; `None` if
-    /// there is no file.
+    /// When the file was last changed, according to the file system. If there is
+    /// no file, when it was removed at the latest; `None` if not known.
     pub changed_ms: Option<Millis>,
     /// Git brought it, together with many others (SCOPE-9).
     pub by_git: bool,
+    /// The file's inode number; `None` if there is no file, or if it is not
+    /// known.
+    pub inode: Option<u64>,
+    /// Whether any process may have the file open for writing.
+    pub is_open: bool,
+}
+
+impl SweptFile {
+    /// Returns a change of this file, of which no more is known.
+    pub fn new(path: RelPath, before: Option<Held>, after: Held) -> Self {
+        Self {
+            path,
+            from: None,
+            before,
+            after,
+            changed_ms: None,
+            by_git: false,
+            inode: None,
+            is_open: false,
+        }
+    }
 }
 
 /// The versions in the log after a moment.

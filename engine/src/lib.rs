@@ -41,11 +41,14 @@ pub use config::Config;
 pub use counts::Counts;
 pub use disk::{Content, Found, Hint, Object, ReadOutcome, Stamp};
 pub use effect::{
-    Answer, Comparison, Effect, LinesOrder, LinesWanted, Marks, Moment, Notice, Question,
-    ReadOrder, Recall, Sweep, WriteOrder,
+    Answer, Comparison, Effect, LinesOrder, LinesWanted, MarkedFile, Marks, Moment, Notice,
+    Question, ReadOrder, Recall, Sweep, WriteOrder,
 };
 pub use engine::Engine;
-pub use input::{Edited, Input, Learned, Mark, Marker, Sighting, Swept, SweptFile, WriteOutcome};
+pub use input::{
+    Edited, Input, Learned, Mark, Marker, NameEvent, Prior, PriorFile, Sighting, Subtree, Swept,
+    SweptFile, WriteOutcome,
+};
 pub use ledger::record::{
     Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal,
     VersionFact,

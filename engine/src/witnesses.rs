@@ -4,18 +4,25 @@
 mod report;
 #[cfg(test)]
 mod tests;
+mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::daemon::SessionWitnessed;
 use touchmark_proto::{Millis, RelPath, SessionId};
 
-use crate::input::{Mark, Marker};
+use crate::effect::MarkedFile;
+use crate::input::{Mark, Marker, NameEvent, Subtree, SweptFile};
+use crate::ledger::record::Held;
 use report::Reports;
+use watched::Watched;
 
 /// The maximum number of names that are kept for a command. One that writes
 /// more may have written any file.
 const NAMES: usize = 200_000;
+
+/// The maximum number of marked files that are looked at one by one.
+const LISTED: usize = 20_000;
 
 /// How long a mark may be without effect, in milliseconds: the call may have
 /// failed. Then the file is looked at, and the mark counts no more.
@@ -69,6 +76,8 @@ struct Witness {
     process: Option<u32>,
     /// The names that they may have written.
     names: BTreeMap<RelPath, Marks>,
+    /// When a directory was last marked that is renamed.
+    moved: Option<Millis>,
 }
 
 /// Whether all writes are known.
@@ -97,6 +106,10 @@ struct Marks {
     last: Millis,
     writes: Vec<Unused>,
     removals: Vec<Unused>,
+    /// The same while the file is not tracked.
+    watched: Option<Watched>,
+    /// Whether names below it may be others since.
+    changes_below: bool,
 }
 
 /// A mark that no change has used up.
@@ -244,6 +257,9 @@ impl Witnesses {
         let Some(witness) = self.of.get_mut(&seen) else {
             return;
         };
+        if mark.subtree == Subtree::Moved {
+            witness.moved = Some(at);
+        }
         if file != mark.name {
             witness.add(mark.name.clone(), &mark, at, None);
         }
@@ -253,6 +269,7 @@ impl Witnesses {
         }
         const MANY: &str = "it wrote too many files";
         if let Seen::Window(_) = seen {
+            witness.names.clear();
             return witness.lose(MANY.to_owned());
         }
         // What an agent's earlier commands wrote is forgotten first.
@@ -263,6 +280,60 @@ impl Witnesses {
             witness.names.clear();
             self.lose_open(seen, MANY);
         }
+    }
+
+    /// Notes what happened to a watched name.
+    pub(crate) fn happened(&mut self, seen: Seen, name: &RelPath, event: NameEvent) {
+        let marks = self.of.get_mut(&seen).and_then(|it| it.names.get_mut(name));
+        if let Some(watched) = marks.and_then(|marks| marks.watched.as_mut()) {
+            watched.happened(event);
+        }
+    }
+
+    /// Notes that it is not known what happened to the names marked until now.
+    pub(crate) fn missed(&mut self, seen: Seen) {
+        let names = self.of.get_mut(&seen).map(|witness| &mut witness.names);
+        let all = names.into_iter().flat_map(BTreeMap::values_mut);
+        all.filter_map(|marks| marks.watched.as_mut())
+            .for_each(Watched::missed);
+    }
+
+    /// Returns the untracked files that witnesses have marked.
+    pub(crate) fn all_marked(&self) -> Vec<MarkedFile> {
+        let all = self.of.iter();
+        all.flat_map(|(seen, witness)| witness.marked(*seen, 0))
+            .collect()
+    }
+
+    /// Returns the untracked files that a window's command may have written.
+    /// `None` if it is not known which, or if there are too many.
+    pub(crate) fn marked(&self, window: u64) -> Option<Vec<MarkedFile>> {
+        let since = self.since(window);
+        let witness = self.whole(window)?;
+        if witness.moved.is_some_and(|moved| moved + SLACK >= since) {
+            return None;
+        }
+        let marked: Vec<MarkedFile> = witness.marked(self.root(window), since).collect();
+        (marked.len() <= LISTED).then_some(marked)
+    }
+
+    /// Returns whether a witness sees all writes so far, or has yet to begin.
+    pub(crate) fn may_tell(&self, seen: Seen) -> bool {
+        let seen = match seen {
+            Seen::Window(window) => self.root(window),
+            agent => agent,
+        };
+        let sight = self.of.get(&seen).map(|witness| &witness.sight);
+        matches!(sight, Some(Sight::Awaited | Sight::Whole))
+    }
+
+    /// Notes that a content of an untracked file was recorded.
+    pub(crate) fn recorded(&mut self, path: &RelPath, held: Held) {
+        let witnesses = self.of.values_mut();
+        let marks = witnesses.filter_map(|witness| witness.names.get_mut(path));
+        marks
+            .filter_map(|marks| marks.watched.as_mut())
+            .for_each(|watched| watched.recorded(held));
     }
 
     /// Returns whether a path has marks that were without effect for long.
@@ -293,7 +364,7 @@ impl Witnesses {
         let Some(witness) = self.whole(window) else {
             return false;
         };
-        let since = self.below.get(&window).map_or(0, |below| below.since);
+        let since = self.since(window);
         let is_marked = |name: &RelPath| {
             let marks = witness.names.get(name);
             marks.is_some_and(|marks| marks.last + SLACK >= since)
@@ -330,10 +401,7 @@ impl Witnesses {
         // A mark of before may still be written: through a descriptor.
         let open = change.open && !change.is_removal;
         let is_certain = |mark: &Unused| {
-            let is_own = |process: Marker| {
-                let before = |time: Millis| time + SLACK < began;
-                !before(process.began) && process.typed.is_none_or(before)
-            };
+            let is_own = |process| is_own(process, began);
             let is_prompt = !mark.in_place || mark.made + PROMPT >= change.now;
             let is_clear = mark.until.is_none() && !mark.is_doubtful;
             is_clear && is_prompt && mark.process.is_some_and(is_own)
@@ -353,6 +421,45 @@ impl Witnesses {
             false if unused.iter().all(is_certain) => Verdict::Written,
             false => Verdict::Unknown,
         }
+    }
+
+    /// Returns whether a window's command, which began at `began`, has made a
+    /// change of an untracked file.
+    pub(crate) fn judge_untracked(
+        &self,
+        window: u64,
+        began: Millis,
+        change: &SweptFile,
+    ) -> Verdict {
+        let since = self.since(window);
+        let Some(witness) = self.whole(window) else {
+            return Verdict::Unknown;
+        };
+        let names = [Some(&change.path), change.from.as_ref()];
+        let mut judged = Verdict::NotWritten;
+        for name in names.into_iter().flatten() {
+            if witness.moved(name) {
+                return Verdict::Unknown;
+            }
+            let marks = witness.names.get(name);
+            let Some(marks) = marks.filter(|marks| marks.last + SLACK >= since) else {
+                continue;
+            };
+            let is_own = |process| is_own(process, began);
+            // Of a renamed file, the old name has lost it.
+            let gone = SweptFile::new(name.clone(), None, Held::ABSENT);
+            let of_name = if *name == change.path { change } else { &gone };
+            match &marks.watched {
+                Some(watched) if watched.explains(of_name, is_own) => judged = Verdict::Written,
+                _ => return Verdict::Unknown,
+            }
+        }
+        judged
+    }
+
+    /// Returns since when a window's marks count.
+    fn since(&self, window: u64) -> Millis {
+        self.below.get(&window).map_or(0, |below| below.since)
     }
 
     /// Returns whether one witness sees the commands of both windows.
@@ -483,6 +590,13 @@ impl Witnesses {
     }
 }
 
+/// Returns whether a process is one of a command's that began then, and no person
+/// types into it.
+fn is_own(process: Marker, began: Millis) -> bool {
+    let before = |time: Millis| time + SLACK < began;
+    !before(process.began) && process.typed.is_none_or(before)
+}
+
 impl Marks {
     /// Uses marks up, one for each close. Returns for how many closes there was
     /// none.
@@ -511,6 +625,7 @@ impl Witness {
             sight: Sight::Awaited,
             process,
             names: BTreeMap::new(),
+            moved: None,
         }
     }
 
@@ -519,22 +634,40 @@ impl Witness {
         if !matches!(self.sight, Sight::Incomplete(_)) {
             self.sight = Sight::Incomplete(why);
         }
-        self.names.clear();
     }
 
-    /// Returns whether a file may have got this name with a directory, which was
-    /// renamed.
+    /// Returns the untracked files that were marked since then.
+    fn marked(&self, by: Seen, since: Millis) -> impl Iterator<Item = MarkedFile> {
+        let lately = { self.names.iter() }.filter(move |(_, marks)| marks.last + SLACK >= since);
+        lately.filter_map(move |(path, marks)| {
+            Some(MarkedFile {
+                path: path.clone(),
+                prior: marks.watched.as_ref()?.prior(),
+                by,
+            })
+        })
+    }
+
+    /// Returns whether a file may have got this name with a directory or link that
+    /// was renamed or made.
     fn moved(&self, name: &RelPath) -> bool {
         let mut above = std::iter::successors(name.parent(), RelPath::parent);
-        above.any(|name| self.names.contains_key(&name))
+        let marks = |name: &RelPath| self.names.get(name);
+        above.any(|name| marks(&name).is_some_and(|marks| marks.changes_below))
     }
 
     fn add(&mut self, name: RelPath, mark: &Mark, at: Millis, known: Option<bool>) {
         let is_new = !self.names.contains_key(&name);
         let marks = self.names.entry(name).or_default();
         marks.last = at;
+        marks.changes_below |= mark.subtree != Subtree::Same;
         // A name that was marked before its changes were seen is not counted.
         marks.counted = known.is_some() && (is_new || marks.counted);
+        match &mut marks.watched {
+            watched if known.is_some() => *watched = None,
+            Some(watched) => watched.add(mark),
+            none => *none = Some(Watched::new(mark)),
+        }
         if !marks.counted {
             return;
         }

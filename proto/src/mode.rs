@@ -8,6 +8,7 @@ use std::str::FromStr;
 const KIND: u16 = 0o170_000;
 const FILE: u16 = 0o100_000;
 const LINK: u16 = 0o120_000;
+const DIRECTORY: u16 = 0o040_000;
 
 /// Kind and permissions of a file, as the system and git number them: on the
 /// wire six octal digits, `100644` for a file, `100755` for one that may be
@@ -41,6 +42,11 @@ impl FileMode {
     /// Returns whether the mode is a regular file's.
     pub fn is_file(self) -> bool {
         self.0.get() & KIND == FILE
+    }
+
+    /// Returns whether the mode is a directory's.
+    pub fn is_directory(self) -> bool {
+        self.0.get() & KIND == DIRECTORY
     }
 
     /// Returns whether the mode is a symlink's. The content of a symlink is the

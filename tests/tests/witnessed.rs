@@ -116,8 +116,104 @@ fn a_save_beside_a_witnessed_command_is_the_users() {
     assert_eq!(log(&mut session, "tracked.txt"), ["modified user unmarked"]);
     assert_eq!(log(&mut session, "untracked.txt"), [""; 0]);
     assert_eq!(log(&mut session, "own.txt"), ["modified agent process"]);
-    assert_eq!(log(&mut session, "own-too.txt"), ["deleted agent command"]);
-    assert_eq!(log(&mut session, "d/made.txt"), ["created agent command"]);
+    assert_eq!(log(&mut session, "own-too.txt"), ["deleted agent process"]);
+    assert_eq!(log(&mut session, "d/made.txt"), ["created agent process"]);
+    world.healthy();
+}
+
+#[test]
+fn what_a_witnessed_command_destroys_comes_back_as_it_was_then() {
+    let mut world = World::asleep();
+    world.file("edited.txt", "base\n");
+    world.file("old.txt", "base\n");
+    world.start();
+    if !can_witness(&world) {
+        return;
+    }
+    let mut session = world.session("A");
+    let mut shell = Shell::start(&world, "A");
+    // After the look at the window's begin, and before the command.
+    user::write(&world.path("edited.txt"), "base\nuser\n");
+    user::write(&world.path("new.txt"), "user\n");
+    fs::create_dir(world.path("d")).unwrap();
+    user::write(&world.path("d/new.txt"), "user\n");
+    shell.run("echo own >> edited.txt; rm new.txt old.txt; rm -r d");
+    let said = shell.end();
+    assert!(!said.contains("not all writes"), "{said}");
+    let removed = ["deleted agent process"];
+    for name in ["new.txt", "old.txt", "d/new.txt"] {
+        assert_eq!(log(&mut session, name), removed, "{name}");
+    }
+    let undone = world.run(&["undo", "A", "--yes", "--now"]);
+    assert!(undone.status.success(), "{undone:?}");
+    let there = |name: &str| fs::read_to_string(world.path(name)).unwrap_or_default();
+    assert_eq!(there("edited.txt"), "base\nuser\n");
+    assert_eq!(there("old.txt"), "base\n");
+    for name in ["new.txt", "d/new.txt"] {
+        assert_eq!(there(name), "user\n", "{name}");
+    }
+    world.healthy();
+}
+
+#[test]
+fn an_untracked_file_that_both_write_is_likely_the_commands() {
+    let mut world = World::asleep();
+    for name in ["before.txt", "after.txt", "own.txt"] {
+        world.file(name, "base\n");
+    }
+    world.start();
+    if !can_witness(&world) {
+        return;
+    }
+    let mut session = world.session("A");
+    let mut shell = Shell::start(&world, "A");
+    shell.run("sed -i '$a own' before.txt own.txt");
+    user::replace(&world.path("before.txt"), "base\nown\nuser\n");
+    user::append(&world.path("after.txt"), "user\n");
+    shell.run("echo own >> after.txt; sed -i '$a more' own.txt");
+    user::append(&world.path("after.txt"), "more\n");
+    let said = shell.end();
+    assert!(!said.contains("not all writes"), "{said}");
+    for name in ["before.txt", "after.txt"] {
+        assert_eq!(
+            log(&mut session, name),
+            ["modified agent command"],
+            "{name}"
+        );
+    }
+    assert_eq!(log(&mut session, "own.txt"), ["modified agent process"]);
+    world.healthy();
+}
+
+#[test]
+fn a_gap_does_not_make_what_was_saved_before_the_commands() {
+    let mut world = World::asleep();
+    for name in ["saved.txt", "removed.txt", "own.txt"] {
+        world.file(name, "base\n");
+    }
+    world.start();
+    if !can_witness(&world) {
+        return;
+    }
+    let mut session = world.session("A");
+    // No look is made when the next window opens: its witness is to tell.
+    user::write(&world.path("saved.txt"), "base\nuser\n");
+    fs::remove_file(world.path("removed.txt")).unwrap();
+    user::pause(100);
+    let socket = world.outside().join("builder.sock");
+    let _others = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let mut shell = Shell::start(&world, "A");
+    let connect = "IO::Socket::UNIX->new(Peer => shift) or die";
+    shell.run(&format!(
+        "perl -MIO::Socket::UNIX -e '{connect}' {}; echo own >> own.txt",
+        socket.display()
+    ));
+    let said = shell.end();
+    assert!(said.contains("builder.sock"), "{said}");
+    assert_eq!(log(&mut session, "own.txt"), ["modified agent command"]);
+    for name in ["saved.txt", "removed.txt"] {
+        assert_eq!(log(&mut session, name), [""; 0], "{name}");
+    }
     world.healthy();
 }
 
@@ -293,8 +389,8 @@ fn many_saves_beside_many_witnessed_commands() {
     }
     let mut session = world.session("A");
     // Most files are tracked.
-    let tracked = FILES - 6;
-    for file in 0..tracked {
+    let is_tracked = |file: usize| !file.is_multiple_of(5);
+    for file in (0..FILES).filter(|file| is_tracked(*file)) {
         session.read(&name(file));
     }
     // The command writes the first files, the user the others. Both write
@@ -343,14 +439,15 @@ fn many_saves_beside_many_witnessed_commands() {
     };
     let mut certain = 0;
     let mut likely: Vec<String> = Vec::new();
-    for file in 0..tracked {
+    for file in (0..FILES).filter(|file| is_tracked(*file) || *file < shared) {
         let blame = session.client.ok("file/blame", json!({"path": name(file)}));
         for line in blame["lines"].as_array().unwrap() {
             let typed = text(line, "text");
             let by = text(&line["author"], "kind");
             let is_likely = text(line, "evidence") == "command";
             let is_right = match typed.split(' ').next().unwrap() {
-                "user" => by == "user",
+                // Of an untracked file, it may be older than the first mark.
+                "user" => by == "user" || by == "unknown" && !is_tracked(file),
                 "agent" => by == "agent",
                 _ => continue,
             };

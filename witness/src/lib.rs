@@ -39,9 +39,9 @@ mod witness;
 pub use marks::{
     Before, Chance, Event, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal,
 };
-pub use ring::Damaged;
 pub use ring::fence::fence;
 pub use ring::reader::Reader;
+pub use ring::{Damaged, files};
 pub use stored::{pack, stored};
 
 #[cfg(target_os = "linux")]

@@ -77,7 +77,10 @@ impl Packing {
             return Some(0);
         }
         if let Some(known) = self.known.get(&object)
-            && (Before { stored: None, ..*known }) == found
+            && (Before {
+                stored: None,
+                ..*known
+            }) == found
         {
             return known.stored;
         }
@@ -112,7 +115,8 @@ impl Packing {
             if got == 0 || began.elapsed() >= LONGEST {
                 return None;
             }
-            pack.write_all_at(&self.buffer[..got], start + copied).ok()?;
+            pack.write_all_at(&self.buffer[..got], start + copied)
+                .ok()?;
             copied += got as u64;
         }
         self.left -= found.size;

@@ -111,7 +111,9 @@ fn another_answering_process_does_not_hide_what_it_cannot_tell() {
     let answering = rustix::process::Pid::from_raw(answering as i32).unwrap();
     rustix::process::kill_process(answering, rustix::process::Signal::KILL).unwrap();
     wait_for("the other one", || {
-        place.holders().is_some_and(|holders| holders[0] != answering.as_raw_nonzero().get() as u32)
+        place
+            .holders()
+            .is_some_and(|holders| holders[0] != answering.as_raw_nonzero().get() as u32)
     });
     fs::write(place.root.join("a"), "the user's\n").unwrap();
     drop(child.stdin.take());

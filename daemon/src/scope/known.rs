@@ -1,7 +1,9 @@
 //! The contents of the workspace's files at the last sweep, and how they differ
 //! since then.
 
+mod marked;
 mod named;
+mod priors;
 mod renames;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -11,7 +13,7 @@ use std::time::Instant;
 
 use touchmark_engine::text::tokens;
 use touchmark_engine::{Found, Held, ReadOrder, Sweep, Swept, SweptFile};
-use touchmark_proto::{Hash, Places, RelPath, native};
+use touchmark_proto::{Hash, Millis, Places, RelPath, native};
 
 use super::Settings;
 use super::difference::{Difference, What};
@@ -22,6 +24,7 @@ use super::walk::{Task, Walk, Walked, moment};
 use crate::content::{Met, Report, Visit};
 use crate::system::open::trust;
 use crate::tools::GIT;
+use priors::{Priors, Told};
 use renames::name_renames;
 
 /// The largest file, in bytes, whose content is read before any change of it.
@@ -61,6 +64,8 @@ pub(super) struct Workspace<'a> {
     /// An index of git was read between the last complete sweep and the present
     /// one, so what it has is looked up again.
     asks_again: bool,
+    /// What witnesses tell about files of the present sweep.
+    priors: Priors,
 }
 
 /// A file's content.
@@ -68,6 +73,27 @@ struct Content {
     held: Held,
     stat: Stat,
     met: Option<Met>,
+    /// Whether any process may have the file open for writing.
+    is_open: bool,
+}
+
+impl Content {
+    /// Returns whether it is that of before, with the same mode: a content that
+    /// was stored before modes were recorded has none.
+    fn is_still(&self, before: Option<Held>) -> bool {
+        before.is_some_and(|it| it.hash == self.held.hash && it.mode == self.held.mode)
+    }
+
+    /// Returns the change that has led to it, at this time in nanoseconds since
+    /// 1970.
+    fn change(&self, path: RelPath, before: Option<Held>, at: i64) -> SweptFile {
+        SweptFile {
+            changed_ms: milliseconds(at),
+            inode: Some(self.stat.inode),
+            is_open: self.is_open,
+            ..SweptFile::new(path, before, self.held)
+        }
+    }
 }
 
 impl<'a> Workspace<'a> {
@@ -86,6 +112,7 @@ impl<'a> Workspace<'a> {
             kept: 0,
             have_changed: false,
             asks_again: false,
+            priors: Priors::default(),
         }
     }
 
@@ -94,12 +121,20 @@ impl<'a> Workspace<'a> {
     pub(super) fn look(&mut self, order: &Sweep, until: Instant) -> (Swept, Vec<Met>) {
         let is_over = || Instant::now() >= until;
         let files = match order {
-            Sweep::InWindow => return self.sweep(true, &is_over),
-            Sweep::Between(files) | Sweep::Named(files) => files,
+            Sweep::InWindow(marked) | Sweep::Marked(marked) => {
+                let alone = matches!(order, Sweep::Marked(_));
+                return self.look_at_marked(marked, alone, &is_over);
+            }
+            Sweep::Between(files) | Sweep::Named(files) | Sweep::Opening(files) => files,
         };
         let (mut changes, mut met) = self.named(files);
         let (swept, more) = match order {
             Sweep::Between(_) => self.sweep(false, &is_over),
+            Sweep::Opening(_) => {
+                self.open_since = moment();
+                self.look_at_indexes();
+                (self.swept(Vec::new(), 0), Vec::new())
+            }
             _ if self.is_behind() => self.go_on(true, &is_over),
             _ => Default::default(),
         };
@@ -155,16 +190,20 @@ impl<'a> Workspace<'a> {
             }
         }
         self.asks_again &= self.is_behind();
+        (self.swept(changes, looked), met)
+    }
+
+    /// Returns the result of a sweep that found these changes.
+    fn swept(&mut self, changes: Vec<SweptFile>, looked: usize) -> Swept {
         for repository in self.repositories.values_mut().flatten() {
             repository.close();
         }
         let top = self.repositories.get([].as_slice());
-        let swept = Swept {
+        Swept {
             changes,
             branch: top.and_then(Option::as_ref).and_then(Repository::branch),
             partial: self.partial(looked),
-        };
-        (swept, met)
+        }
     }
 
     /// Looks into the directories that no sweep has reached, while a command
@@ -223,6 +262,16 @@ impl<'a> Workspace<'a> {
     }
 
     fn walk(&mut self, tasks: Vec<Task>, is_over: &(dyn Fn() -> bool + Sync)) -> Walked {
+        self.walk_into(None, tasks, is_over)
+    }
+
+    /// Looks into directories, and into those below that are new, or in `only`.
+    fn walk_into(
+        &mut self,
+        only: Option<&HashSet<Vec<u8>>>,
+        tasks: Vec<Task>,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> Walked {
         let known = self.repositories.iter();
         let known = known.filter_map(|(top, found)| Some((top.as_slice(), found.as_ref()?)));
         let walk = Walk {
@@ -231,6 +280,7 @@ impl<'a> Workspace<'a> {
             rules: &self.rules,
             is_over,
             open_since: self.open_since,
+            only,
         };
         walk.run(&mut self.index, tasks)
     }
@@ -317,36 +367,46 @@ impl<'a> Workspace<'a> {
         let mut met = Vec::new();
         let (mut gone, mut came, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         for Difference { path, what } in differences {
+            if let What::Met(stat) | What::Came(stat, _) | What::Changed(_, stat) = &what
+                && self.priors.is_unchanged(&path, stat)
+            {
+                // The user has changed it since the last look, not a command.
+                self.meet(path, *stat);
+                continue;
+            }
             match what {
-                What::Met(stat) => self.meet(path, stat),
+                What::Met(stat) if !self.priors.has(&path) => self.meet(path, stat),
                 What::Gone(was) => {
-                    let before = self.before(&path, was, &mut met);
-                    gone.push((
-                        was.stat,
-                        SweptFile {
-                            path,
-                            from: None,
-                            before,
-                            after: Held::ABSENT,
-                            changed_ms: None,
-                            by_git: false,
-                        },
-                    ));
+                    let before = self.before(&path, Some(was), &mut met);
+                    let changed_ms = self.gone_by(&path);
+                    let file = SweptFile {
+                        changed_ms,
+                        ..SweptFile::new(path, before, Held::ABSENT)
+                    };
+                    gone.push((was.stat, file));
                 }
                 What::Came(_, at) => {
                     if let Some(after) = self.after(&visit, &path, &mut met) {
                         let at = at.max(after.stat.changed);
-                        came.push((
-                            after.stat,
-                            SweptFile {
-                                path,
-                                from: None,
-                                before: Some(Held::ABSENT),
-                                after: after.held,
-                                changed_ms: milliseconds(at),
-                                by_git: false,
-                            },
-                        ));
+                        let before = match self.priors.has(&path) {
+                            true => self.before(&path, None, &mut met),
+                            false => Some(Held::ABSENT),
+                        };
+                        let is_new = before == Some(Held::ABSENT);
+                        if is_new {
+                            came.push((after.stat, after.change(path, before, at)));
+                        } else if !after.is_still(before) {
+                            changes.push(after.change(path, before, at));
+                        }
+                    }
+                }
+                What::Met(_) => {
+                    if let Some(after) = self.after(&visit, &path, &mut met) {
+                        let before = self.before(&path, None, &mut met);
+                        if !after.is_still(before) {
+                            let at = after.stat.changed;
+                            changes.push(after.change(path, before, at));
+                        }
                     }
                 }
                 What::Changed(was, _) => {
@@ -358,25 +418,15 @@ impl<'a> Workspace<'a> {
                         }
                         continue;
                     };
-                    let before = self.before(&path, was, &mut met);
+                    let before = self.before(&path, Some(was), &mut met);
                     let the_same = match before {
-                        // A content that was stored before modes were recorded
-                        // has none.
-                        Some(before) => {
-                            before.hash == after.held.hash && before.mode == after.held.mode
-                        }
+                        Some(_) => after.is_still(before),
                         // Without its content, only the stat can show a change.
                         None => was.stat == after.stat,
                     };
                     if !the_same {
-                        changes.push(SweptFile {
-                            path,
-                            from: None,
-                            before,
-                            after: after.held,
-                            changed_ms: milliseconds(after.stat.changed),
-                            by_git: false,
-                        });
+                        let at = after.stat.changed;
+                        changes.push(after.change(path, before, at));
                     }
                 }
             }
@@ -411,9 +461,17 @@ impl<'a> Workspace<'a> {
         }
     }
 
-    /// Returns a file's content at the last sweep. Adds its bytes to `met` if
-    /// they are not stored yet.
-    fn before(&mut self, path: &RelPath, was: File, met: &mut Vec<Met>) -> Option<Held> {
+    /// Returns a file's content before the present sweep's changes: what a witness
+    /// tells, else that at the last sweep (`was`). Adds its bytes to `met` if they
+    /// are not stored yet.
+    fn before(&mut self, path: &RelPath, was: Option<File>, met: &mut Vec<Met>) -> Option<Held> {
+        let was = match self.priors.tell(path) {
+            Told::Nothing => was?,
+            Told::Unknown => return None,
+            Told::Held(held) => return Some(held),
+            Told::Bytes(bytes, stat) => return Some(self.take(path, bytes, stat, met)),
+            Told::AsLooked(was) => was,
+        };
         let blob = match was.known {
             Known::Nothing => return None,
             Known::Held(held) => return Some(held),
@@ -421,6 +479,11 @@ impl<'a> Workspace<'a> {
         };
         let (repository, _) = self.repository(path)?;
         let bytes = repository.blob(blob, was.stat.size)?;
+        Some(self.take(path, bytes, was.stat, met))
+    }
+
+    /// Returns what a file held with these bytes. Adds them to `met`.
+    fn take(&self, path: &RelPath, bytes: Vec<u8>, stat: Stat, met: &mut Vec<Met>) -> Held {
         let hash = Hash::of(&bytes);
         let feeds = bytes.iter().filter(|byte| **byte == b'\n').count();
         let ends = bytes.last().is_none_or(|last| *last == b'\n');
@@ -428,8 +491,8 @@ impl<'a> Workspace<'a> {
             hash: Some(hash),
             size: bytes.len() as u64,
             lines: u32::try_from(feeds + usize::from(!ends)).unwrap_or(u32::MAX),
-            mtime_ms: u64::try_from(was.stat.modified / 1_000_000).unwrap_or(0),
-            mode: was.stat.mode,
+            mtime_ms: u64::try_from(stat.modified / 1_000_000).unwrap_or(0),
+            mode: stat.mode,
             owner: None,
         };
         let secret = self.settings.reader.is_secret(path) || tokens::any(&bytes);
@@ -438,7 +501,16 @@ impl<'a> Workspace<'a> {
         } else if held.size <= self.settings.keep_file {
             met.push((hash, Some(Arc::from(bytes))));
         }
-        Some(held)
+        held
+    }
+
+    /// Returns when a file was removed at the latest: the time at which its
+    /// directory changed last.
+    fn gone_by(&self, path: &RelPath) -> Option<Millis> {
+        let above = split(path).0;
+        let place = self.settings.root.join(native::name(above));
+        let found = rustix::fs::lstat(&place).ok()?;
+        milliseconds(Stat::of(&found).changed)
     }
 
     /// Returns a file's current content.
@@ -544,6 +616,7 @@ fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
         false => keep.map(|bytes| (content.hash, Some(bytes))),
     };
     Some(Content {
+        is_open: outcome.open_for_writing,
         held: content.into(),
         stat: Stat {
             inode: content.stamp.inode,
@@ -577,6 +650,7 @@ fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
             owner: None,
         },
         stat,
+        is_open: false,
         met: Some((hash, (!secret).then(|| Arc::from(&*bytes)))),
     })
 }

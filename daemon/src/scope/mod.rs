@@ -160,7 +160,7 @@ fn serve(
     for order in orders {
         let most = match order.sweep {
             Sweep::Named(_) => REST,
-            Sweep::Between(_) | Sweep::InWindow => longest(),
+            _ => longest(),
         };
         let until = Instant::now() + most;
         let (swept, met) = workspace.look(&order.sweep, until);
@@ -192,7 +192,8 @@ fn serve(
         // The command runs meanwhile. A file that it changes before it was read
         // here is recognised by its stat.
         let is_wanted = || waiting.load(Ordering::SeqCst) > 0;
-        let begins = matches!((&order.sweep, order.request), (Sweep::Between(_), Some(_)));
+        let opens = matches!(order.sweep, Sweep::Between(_) | Sweep::Opening(_));
+        let begins = opens && order.request.is_some();
         if begins {
             workspace.go_on_meeting(&is_wanted);
         }

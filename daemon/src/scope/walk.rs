@@ -77,6 +77,8 @@ pub(super) struct Walk<'a> {
     /// directory was looked into before it, the user may have changed its files
     /// before a command did.
     pub(super) open_since: i64,
+    /// The directories to look into, besides new ones; `None` for all.
+    pub(super) only: Option<&'a HashSet<Vec<u8>>>,
     /// The names in git's indexes.
     pub(super) tracked: &'a Tracked<'a>,
 }
@@ -207,7 +209,12 @@ impl Walk<'_> {
             }
             locked = queue.lock().unwrap_or_else(PoisonError::into_inner);
             locked.busy -= 1;
-            locked.tasks.extend(looked.below);
+            let is_wanted = |task: &Task| {
+                task.came.is_some() || self.only.is_none_or(|only| only.contains(&task.path))
+            };
+            locked
+                .tasks
+                .extend(looked.below.into_iter().filter(is_wanted));
             if locked.busy == 0 || locked.tasks.len() > 1 {
                 bell.notify_all();
             }

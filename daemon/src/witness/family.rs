@@ -193,6 +193,8 @@ mod tests {
             name: Vec::new(),
             object: None,
             chance: touchmark_witness::Chance::Good,
+            before: None,
+            is_watched: false,
         }
     }
 

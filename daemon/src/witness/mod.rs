@@ -7,6 +7,7 @@
 
 mod above;
 mod family;
+mod prior;
 mod probe;
 mod sightings;
 
@@ -137,7 +138,7 @@ impl Ring {
         let mut sightings = Vec::new();
         loop {
             match self.reader.next() {
-                Ok(Some((_, record))) => sightings.extend(self.translation.sighting(&record)),
+                Ok(Some((_, record))) => self.translation.add(&record, &mut sightings),
                 Ok(None) => return sightings,
                 Err(error) => {
                     sightings.push(Sighting::lasting(format!(
@@ -151,9 +152,7 @@ impl Ring {
 }
 
 fn remove(path: &Path) {
-    let mut bell = path.as_os_str().to_owned();
-    bell.push(".bell");
-    for path in [path, Path::new(&bell)] {
+    for path in touchmark_witness::files(path) {
         let _it_is_gone = fs::remove_file(path);
     }
 }

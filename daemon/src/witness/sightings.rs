@@ -9,6 +9,7 @@ use touchmark_proto::RelPath;
 use touchmark_witness::{Chance, Gap, Identity, Mark, Operation, ProcessId, Record, device};
 
 use super::family::Family;
+use super::prior;
 
 /// Programs that ask another process of this machine, by a port or a bus, to write
 /// files for them.
@@ -84,8 +85,20 @@ impl Translation {
         })
     }
 
+    /// Adds what a record says about the workspace.
+    pub(super) fn add(&mut self, record: &Record, sightings: &mut Vec<Sighting>) {
+        let Record::Happened { path, events } = record else {
+            return sightings.extend(self.sighting(record));
+        };
+        let names = events.iter().filter_map(|(event, name)| {
+            let path = [path, &b"/"[..], name].concat();
+            Some((self.name(&path)?, *event))
+        });
+        sightings.extend(names.map(|(name, event)| Sighting::Happened(name, prior::event(event))));
+    }
+
     /// Returns what a record says about the workspace; `None` if nothing.
-    pub(super) fn sighting(&mut self, record: &Record) -> Option<Sighting> {
+    fn sighting(&mut self, record: &Record) -> Option<Sighting> {
         match record {
             Record::Holders { target, .. } => {
                 self.family.begins_with(*target);
@@ -106,7 +119,9 @@ impl Translation {
             Record::Connected { process, address } => self.connected(*process, address),
             Record::Gap { why, .. } => Some(gap(*why)),
             Record::Refused(why) => Some(Sighting::lasting(why.to_string())),
-            Record::Ended => None,
+            Record::Missed => Some(Sighting::Missed),
+            // Many sightings: see `add`.
+            Record::Ended | Record::Happened { .. } => None,
         }
     }
 
@@ -132,14 +147,22 @@ impl Translation {
                     | Operation::Created
                     | Operation::Truncated
             );
+            let moving = match mark.operation {
+                Operation::RenamedTo => self.moving.take(),
+                Operation::RenamedFrom | Operation::Exchanged => mark.object,
+                _ => None,
+            };
             let name = self.name(&path)?;
             return Some(Sighting::MayWrite(touchmark_engine::Mark {
+                prior: prior::prior(mark),
+                events: prior::events(mark),
+                subtree: prior::subtree(mark, moving),
                 name,
                 made: mark.realtime / 1_000_000,
                 removes,
                 in_place,
                 inode: match mark.operation {
-                    Operation::RenamedTo => self.moving.take(),
+                    Operation::RenamedTo => moving,
                     _ if in_place => mark.object,
                     _ => None,
                 }
@@ -243,6 +266,8 @@ mod tests {
             name: name.into(),
             object: None,
             chance: touchmark_witness::Chance::Good,
+            before: None,
+            is_watched: false,
         })
     }
 

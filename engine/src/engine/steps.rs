@@ -50,7 +50,7 @@ impl Engine {
                 if self.core.end_in_time(request, command, &pending) {
                     return true;
                 }
-                Err(Stop::Learn(self.core.sweep()).into())
+                Err(Stop::Learn(self.core.sweep_at_end(command)).into())
             }
             Ask::WithdrawCommand(command) => {
                 self.core.settle_for(&Scope::Everything);

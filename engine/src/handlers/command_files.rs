@@ -30,14 +30,7 @@ impl Core {
             let is_link = outcome.real.is_some() || outcome.link.is_some();
             let is_covered = self.base.state.windows_on(path).next().is_some();
             if !is_link && !is_covered && self.base.state.command_files.contains_key(path) {
-                changes.push(SweptFile {
-                    path: path.clone(),
-                    from: None,
-                    before: None,
-                    after,
-                    changed_ms: None,
-                    by_git: false,
-                });
+                changes.push(SweptFile::new(path.clone(), None, after));
             }
         }
         self.swept_files(&changes);

@@ -83,8 +83,15 @@ impl Core {
             Err(reason) => return Err(Error::invalid(show_text(&reason)).into()),
         };
         let workspace = ask.scope == Some(CommandScope::Workspace);
+        let outer = ask.below.as_deref().and_then(witness_of);
+        let is_told = self.writers.has_looked
+            && (ask.witness || outer.is_some_and(|outer| self.base.witnesses.may_tell(outer)));
         if workspace && pending.learned.is_none() {
-            return Err(Stop::Learn(self.sweep()).into());
+            let sweep = match is_told {
+                true => Question::Sweep(Sweep::Opening(self.base.state.command_files())),
+                false => self.sweep(),
+            };
+            return Err(Stop::Learn(sweep).into());
         }
         let WindowSwept {
             branch, partial, ..
@@ -121,11 +128,12 @@ impl Core {
             branch,
         }));
         self.base.timers.insert((deadline, Timer::Command(command)));
-        if partial.is_some() {
+        let is_witnessed = ask.witness || outer.is_some();
+        if partial.is_some() || is_witnessed && self.writers.has_looked {
             let now = self.base.now;
             self.writers.command_starts.insert(command, now);
         }
-        if let Some(outer) = ask.below.as_deref().and_then(witness_of) {
+        if let Some(outer) = outer {
             self.base.witnesses.is_below(command, outer, self.base.now);
         }
         if ask.witness {
@@ -171,7 +179,7 @@ impl Core {
             return Err(unknown_command(ask.command.as_deref()).into());
         };
         if open.fact.workspace && pending.learned.is_none() {
-            return Err(Stop::Learn(self.sweep()).into());
+            return Err(Stop::Learn(self.sweep_at_end(open.fact.command)).into());
         }
         let (command, session, begun) = (open.fact.command, open.fact.session.clone(), open.n);
         let cover = open.cover.clone();
@@ -217,10 +225,19 @@ impl Core {
         // A window that is about to open will be open when this look is made.
         Question::Sweep(
             match state.covers_untracked() || self.requests.opens_window() {
-                true => Sweep::InWindow,
+                true => Sweep::InWindow(self.base.witnesses.all_marked()),
                 false => Sweep::Between(state.command_files()),
             },
         )
+    }
+
+    /// Returns the question that orders a look before a window ends. If a witness
+    /// has seen all writes of its command, only the marked files are looked at.
+    pub(crate) fn sweep_at_end(&self, command: u64) -> Question {
+        match self.base.witnesses.marked(command) {
+            Some(marked) => Question::Sweep(Sweep::Marked(marked)),
+            None => self.sweep(),
+        }
     }
 
     /// Ends a window whose deadline has passed or whose process has ended.

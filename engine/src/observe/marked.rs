@@ -14,6 +14,8 @@ impl Base {
             match sighting {
                 Sighting::Began => self.witnesses.began(seen),
                 Sighting::Gap { why, lasts } => self.witnesses.lose(seen, why, lasts),
+                Sighting::Happened(name, event) => self.witnesses.happened(seen, &name, event),
+                Sighting::Missed => self.witnesses.missed(seen),
                 Sighting::MayWrite(mark) => {
                     let file = self.state.names.file_of(&mark.name).clone();
                     let recorded = self.state.paths.get(&file);

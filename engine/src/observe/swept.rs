@@ -29,9 +29,12 @@ fn is_after(changed: Option<Millis>, moment: Option<Millis>) -> bool {
 
 impl LateWindow {
     /// Returns whether a file may have been changed in the window, by its own
-    /// time of change.
-    fn had(&self, changed: Option<Millis>) -> bool {
-        is_after(changed, self.began) && changed.is_none_or(|at| at <= self.ended + SLACK)
+    /// time of change. That of a removed file is the latest possible one.
+    fn had(&self, change: &SweptFile) -> bool {
+        let changed = change.changed_ms;
+        let is_gone = change.after.hash.is_none();
+        let is_before_end = |at| is_gone || at <= self.ended + SLACK;
+        is_after(changed, self.began) && changed.is_none_or(is_before_end)
     }
 }
 
@@ -60,6 +63,7 @@ impl Core {
         self.swept_files(&swept.changes);
         let was_late = !self.writers.late_windows.is_empty();
         let is_complete = swept.partial.is_none();
+        self.writers.has_looked |= is_complete;
         self.writers.late_windows.looked(request, is_complete);
         if was_late {
             self.forget_saves();
@@ -134,6 +138,10 @@ impl Core {
             (None, Some(before)) => kind_between(before.hash, change.after.hash),
         };
         let before = before.unwrap_or(Held::ABSENT);
+        self.base.witnesses.recorded(path, change.after);
+        if let Some(from) = &change.from {
+            self.base.witnesses.recorded(from, Held::ABSENT);
+        }
         let fact = VersionFact {
             from: change.from.clone(),
             before: before.hash,
@@ -175,7 +183,7 @@ impl Core {
         let open = self.base.state.windows_on(path);
         let open = open.filter(|window| window.fact.workspace && had_begun(window.fact.command));
         let ended = self.writers.late_windows.iter();
-        let ended = ended.filter(|late| late.had(change.changed_ms));
+        let ended = ended.filter(|late| late.had(change));
         let ended = ended.map(|late| &late.window);
         // A session may have been forgotten meanwhile.
         let state = &self.base.state;
@@ -201,7 +209,12 @@ impl Core {
             }
         }
         let command = Some(newest.fact.command);
-        Some((command, Decision::in_windows_of(sessions)))
+        let wrote = self.base.state.wrote_untracked(witnesses, &windows, change);
+        let decision = match wrote {
+            true => Decision::by_process(newest.fact.session.clone()),
+            false => Decision::in_windows_of(sessions),
+        };
+        Some((command, decision))
     }
 
     /// Returns who changed a file while no window was open that covers it

@@ -162,12 +162,8 @@ impl Stage {
                 self.disk.links.remove(&path(name));
             }
             ["swept", name, changed] => self.disk.swept.push(SweptFile {
-                path: path(name),
-                from: None,
-                before: Some(held("before")),
-                after: held("after"),
                 changed_ms: Some(changed.parse().unwrap()),
-                by_git: false,
+                ..SweptFile::new(path(name), Some(held("before")), held("after"))
             }),
             ["cut", "looks", "short"] => self.disk.cut = true,
             ["looks", "go", "on"] => {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::witnesses::Seen;
 use touchmark_engine::{
-    Config, Effect, Engine, Hint, Input, Mark, Marker, Record, Saved, Sighting, State, WriteOutcome,
+    Config, Effect, Engine, Hint, Input, Mark, Marker, NameEvent, Prior, Record, Saved, Sighting,
+    State, WriteOutcome,
 };
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
@@ -217,10 +218,14 @@ impl Stage {
                 let sighting = match words[2..] {
                     ["begins"] => Sighting::Began,
                     ["sees", name, ref how @ ..] => Sighting::MayWrite(Mark {
-                        name: path(name),
                         made: self.now,
                         removes: how == ["goes"],
-                        inode: None,
+                        events: Some(vec![match how {
+                            ["goes"] => NameEvent::Removed,
+                            ["in", "place"] => NameEvent::Closed,
+                            _ => NameEvent::MovedTo,
+                        }]),
+                        prior: Prior::Absent,
                         in_place: how == ["in", "place"],
                         is_new: how == ["new"],
                         is_poor: how == ["in", "vain"],
@@ -228,7 +233,11 @@ impl Stage {
                             began: self.now,
                             typed: (how == ["typed"]).then_some(self.now),
                         }),
+                        ..Mark::new(path(name))
                     }),
+                    ["hears", name, "close"] => Sighting::Happened(path(name), NameEvent::Closed),
+                    ["hears", name, "move"] => Sighting::Happened(path(name), NameEvent::MovedTo),
+                    ["misses"] => Sighting::Missed,
                     _ => Sighting::passing(words[2..].join(" ")),
                 };
                 self.feed(Input::Witnessed {

@@ -23,7 +23,11 @@ pub fn fence(ring: &Path, patience: Duration) -> io::Result<bool> {
     let open = |path: &Path, read: bool| -> io::Result<File> {
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
         let mut options = OpenOptions::new();
-        options.read(read).write(true).custom_flags(flags).open(path)
+        options
+            .read(read)
+            .write(true)
+            .custom_flags(flags)
+            .open(path)
     };
     let file = open(ring, true)?;
     let asked = number_at(&file, ASKED)?.wrapping_add(1);

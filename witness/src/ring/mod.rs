@@ -68,6 +68,16 @@ pub fn create(path: &std::path::Path, capacity: u64) -> std::io::Result<()> {
     writer::Ring::create(path, capacity)
 }
 
+/// Returns the paths of a ring and of all files that belong to it.
+pub fn files(ring: &std::path::Path) -> [std::path::PathBuf; 4] {
+    [
+        ring.into(),
+        bell(ring),
+        asks(ring),
+        crate::stored::pack(ring),
+    ]
+}
+
 /// Returns where a lane's lost calls are counted.
 fn lost_at(lane: usize) -> u64 {
     256 * (1 + lane as u64)

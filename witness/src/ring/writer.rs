@@ -108,7 +108,10 @@ impl Ring {
     pub(crate) fn asked(&self) -> u64 {
         let mut bytes = [0; 64];
         let mut asks = self.asks.as_ref();
-        while asks.as_mut().is_some_and(|asks| asks.read(&mut bytes).is_ok()) {}
+        while asks
+            .as_mut()
+            .is_some_and(|asks| asks.read(&mut bytes).is_ok())
+        {}
         number_at(&self.file, ASKED).unwrap_or_default()
     }
 

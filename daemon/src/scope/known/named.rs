@@ -38,14 +38,10 @@ impl Workspace<'_> {
                 Err(_) => continue,
             };
             if after.hash != recorded.hash {
+                // By now, another look may have changed what is recorded.
                 changes.push(SweptFile {
-                    path: path.clone(),
-                    from: None,
-                    // By now, another look may have changed what is recorded.
-                    before: None,
-                    after,
                     changed_ms,
-                    by_git: false,
+                    ..SweptFile::new(path.clone(), None, after)
                 });
             }
         }

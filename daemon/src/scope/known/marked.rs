@@ -1,0 +1,143 @@
+//! Looks at what witnesses have marked (ATTR-3).
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::Duration;
+
+use touchmark_engine::ledger::wire_names::witness_name;
+use touchmark_engine::{MarkedFile, Swept, SweptFile};
+use touchmark_proto::{RelPath, native};
+
+use super::priors::{Priors, stat};
+use super::{Entry, File, Known, Workspace, split};
+use crate::content::Met;
+use crate::guard::is_temporary;
+use crate::scope::difference::{Difference, What};
+use crate::scope::walk::Task;
+
+/// How long a witness may take to record what has happened. Without it, what the
+/// marks explain counts as likely.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+impl Workspace<'_> {
+    /// Looks at marked files, and with them at all other files unless they are
+    /// `alone`. Returns what changed, and the contents met.
+    pub(super) fn look_at_marked(
+        &mut self,
+        marked: &[MarkedFile],
+        alone: bool,
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> (Swept, Vec<Met>) {
+        self.priors = Priors::new(marked, &self.settings.places, |path| self.proved(path));
+        // What was ignored until now may have changed as well.
+        let is_rule = |path: &RelPath| split(path).1 == b".gitignore";
+        let has_rules = marked.iter().any(|file| is_rule(&file.path));
+        let (mut swept, mut met) = match alone && !has_rules && !self.is_behind() {
+            true => self.sweep_marked(marked, is_over),
+            false => self.sweep(true, is_over),
+        };
+        let (gone, more) = self.marked_and_gone(&swept.changes);
+        swept.changes.extend(gone);
+        met.extend(more);
+        self.priors = Priors::default();
+        // What happened until the files were read is known after this.
+        let rings: BTreeSet<_> = marked.iter().map(|file| file.by).collect();
+        for ring in rings {
+            let ring = self.settings.places.ring(&witness_name(ring));
+            match touchmark_witness::fence(&ring, PATIENCE) {
+                Ok(true) => {}
+                Ok(false) => tracing::warn!("a witness does not answer"),
+                Err(error) => tracing::debug!("{}: {error}", ring.display()),
+            }
+        }
+        (swept, met)
+    }
+
+    /// Looks into the directories of marked files.
+    fn sweep_marked(
+        &mut self,
+        marked: &[MarkedFile],
+        is_over: &(dyn Fn() -> bool + Sync),
+    ) -> (Swept, Vec<Met>) {
+        if marked.is_empty() {
+            return (self.swept(Vec::new(), 0), Vec::new());
+        }
+        self.of_git = 0;
+        self.look_at_indexes();
+        let mut only = HashSet::new();
+        for file in marked {
+            let above = std::iter::successors(file.path.parent(), RelPath::parent);
+            let mut above = above.map(|path| path.as_bytes().to_vec());
+            // Those above one that is known are known as well.
+            above.all(|path| only.insert(path));
+        }
+        let walked = self.walk_into(Some(&only), vec![Task::root()], is_over);
+        self.left = walked.left;
+        self.look_at_tops(walked.tops);
+        let (changes, met) = self.changes(walked.differences);
+        (self.swept(changes, walked.looked), met)
+    }
+
+    /// Returns what was removed that no look has seen: it was made after the last
+    /// one. `found`: what the present sweep has found.
+    fn marked_and_gone(&mut self, found: &[SweptFile]) -> (Vec<SweptFile>, Vec<Met>) {
+        let found: HashSet<&RelPath> = found
+            .iter()
+            .flat_map(|file| [Some(&file.path), file.from.as_ref()])
+            .flatten()
+            .collect();
+        let files = self.priors.files();
+        let files = files.filter(|(path, _)| !found.contains(path) && self.is_gone(path));
+        let gone = files.map(|(path, file)| Difference {
+            path: path.clone(),
+            what: What::Gone(File {
+                stat: stat(file),
+                ignored: false,
+                known: Known::Nothing,
+            }),
+        });
+        self.changes(gone.collect())
+    }
+
+    /// Returns whether nothing has a name that would be looked at.
+    fn is_gone(&self, path: &RelPath) -> bool {
+        let mut above = std::iter::successors(path.parent(), RelPath::parent);
+        let mut parts = vec![path.clone()];
+        // Its directory may be gone as well.
+        let directory = loop {
+            let next = above.next();
+            let directory = { next.as_ref() }.map_or(&[][..], RelPath::as_bytes);
+            match (self.index.get(directory), next) {
+                (Some(directory), _) => break directory,
+                (None, Some(next)) => parts.push(next),
+                (None, None) => return false,
+            }
+        };
+        let is_ignored = |part: &RelPath| {
+            self.rules.exclude(part) || self.rules.ignore(&directory.rules, part, part != path)
+        };
+        let place = self.settings.root.join(native::name(path.as_bytes()));
+        rustix::fs::lstat(&place).is_err()
+            && self.looked_at(path).is_none()
+            && !is_temporary(path)
+            && !parts.iter().any(is_ignored)
+    }
+
+    /// Returns what the last sweep found of a file, if the file's times prove that
+    /// it did not change right after.
+    fn proved(&self, path: &RelPath) -> Option<File> {
+        let (file, looked) = self.looked_at(path)?;
+        file.stat.is_settled(looked).then_some(file)
+    }
+
+    /// Returns what is on record of a file, and when its directory was looked
+    /// into.
+    fn looked_at(&self, path: &RelPath) -> Option<(File, i64)> {
+        let (above, name) = split(path);
+        let directory = self.index.get(above)?;
+        let at = { &directory.entries }.binary_search_by(|(known, _)| (**known).cmp(name));
+        match &directory.entries.get(at.ok()?)?.1 {
+            Entry::File(file) => Some((*file, directory.looked)),
+            _ => None,
+        }
+    }
+}
