@@ -262,8 +262,9 @@ pub enum Sweep {
     /// Look at these files, which were marked by witnesses: they saw that nothing
     /// else was written by commands.
     Marked(Vec<MarkedFile>),
-    /// Look at these files. A command window opens, and no look is made at the
-    /// others: its witness will tell what the command writes.
+    /// Look at these files. A command window opens, and if all files were looked
+    /// at once, no look is made at the others: its witness will tell what the
+    /// command writes.
     Opening(Vec<(RelPath, Held)>),
     /// Look at all files. No window was open, so only changes of these files are
     /// wanted, and those that an earlier look left out.

@@ -213,6 +213,11 @@ impl Engine {
         self.core.base.witnesses.has(seen)
     }
 
+    /// Returns whether what a witness has stored is still needed.
+    pub fn needs_stored(&self, seen: Seen) -> bool {
+        self.core.base.witnesses.is_used(seen)
+    }
+
     /// Returns what witnesses have seen of each session's commands, for `status`.
     pub fn witnessed(&self) -> Vec<SessionWitnessed> {
         let state = &self.core.base.state;

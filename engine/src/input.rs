@@ -343,7 +343,16 @@ pub struct PriorFile {
     /// The permissions.
     pub mode: Option<FileMode>,
     /// Where the witness has stored its bytes; `None` if it has not.
-    pub stored: Option<u64>,
+    pub stored: Option<StoredBytes>,
+}
+
+/// Bytes that a witness has stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredBytes {
+    /// Where they are.
+    pub at: u64,
+    /// Their checksum.
+    pub sum: u64,
 }
 
 impl Prior {

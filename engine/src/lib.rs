@@ -46,8 +46,8 @@ pub use effect::{
 };
 pub use engine::Engine;
 pub use input::{
-    Edited, Input, Learned, Mark, Marker, NameEvent, Prior, PriorFile, Sighting, Subtree, Swept,
-    SweptFile, WriteOutcome,
+    Edited, Input, Learned, Mark, Marker, NameEvent, Prior, PriorFile, Sighting, StoredBytes,
+    Subtree, Swept, SweptFile, WriteOutcome,
 };
 pub use ledger::record::{
     Carriage, CommandFact, EditFact, EditFileFact, Fact, Held, Passing, Record, Refusal,

@@ -49,8 +49,6 @@ pub(crate) struct Writers {
     /// What editors saved to untracked files while a window with `scope:
     /// "workspace"` is open (SCOPE-2).
     pub saved_untracked: BTreeMap<RelPath, Hash>,
-    /// Whether all files were looked at once (SCOPE-1).
-    pub has_looked: bool,
     /// Ended windows whose commands' changes are not all recorded (SCOPE-5).
     pub late_windows: LateWindows,
 }

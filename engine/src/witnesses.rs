@@ -203,6 +203,12 @@ impl Witnesses {
         }
     }
 
+    /// Returns whether any window needs what a witness has seen or stored.
+    pub(crate) fn is_used(&self, seen: Seen) -> bool {
+        let mut below = self.below.values();
+        matches!(seen, Seen::Window(_)) || below.any(|below| below.of == seen)
+    }
+
     /// Returns whether a witness is still needed.
     pub(crate) fn has(&self, seen: Seen) -> bool {
         self.of.contains_key(&seen)
@@ -254,6 +260,7 @@ impl Witnesses {
         at: Millis,
         known: Option<bool>,
     ) {
+        let is_used = self.is_used(seen);
         let Some(witness) = self.of.get_mut(&seen) else {
             return;
         };
@@ -262,6 +269,9 @@ impl Witnesses {
         }
         if file != mark.name {
             witness.add(mark.name.clone(), &mark, at, None);
+        }
+        if is_used && known.is_none() {
+            witness.watch(&file, &mark);
         }
         witness.add(file, &mark, at, known);
         if witness.names.len() <= NAMES {
@@ -302,6 +312,7 @@ impl Witnesses {
     pub(crate) fn all_marked(&self) -> Vec<MarkedFile> {
         let all = self.of.iter();
         all.flat_map(|(seen, witness)| witness.marked(*seen, 0))
+            .take(LISTED)
             .collect()
     }
 
@@ -520,10 +531,19 @@ impl Witnesses {
         began: Millis,
         now: Millis,
     ) {
-        if self.is_seen(window) {
-            let gap = self.why_incomplete(window);
-            self.ended.add(window, session, began, now, gap);
+        match self.is_seen(window) {
+            true => {
+                let gap = self.why_incomplete(window);
+                self.ended.add(window, session, began, now, gap);
+            }
+            false => self.ended.unseen(session),
         }
+    }
+
+    /// Returns whether a session's last command had a witness, so that the next
+    /// one is likely to have one.
+    pub(crate) fn expects(&self, session: &SessionId) -> bool {
+        self.ended.expects(session)
     }
 
     /// Returns what was seen of each session's ended commands.
@@ -561,6 +581,13 @@ impl Witnesses {
                 Seen::Window(window) => is_needed(*window),
                 Seen::Agent(_) => witness.process.is_some(),
             };
+            if !outer.contains(seen) && matches!(seen, Seen::Agent(_)) {
+                // What it has stored may be written over.
+                witness
+                    .names
+                    .values_mut()
+                    .for_each(|marks| marks.watched = None);
+            }
             is_own || outer.contains(seen)
         });
     }
@@ -656,6 +683,15 @@ impl Witness {
         above.any(|name| marks(&name).is_some_and(|marks| marks.changes_below))
     }
 
+    /// Follows an untracked file from before this mark on.
+    fn watch(&mut self, file: &RelPath, mark: &Mark) {
+        let marks = self.names.entry(file.clone()).or_default();
+        match &mut marks.watched {
+            Some(watched) => watched.add(mark),
+            none => *none = Some(Watched::new(mark)),
+        }
+    }
+
     fn add(&mut self, name: RelPath, mark: &Mark, at: Millis, known: Option<bool>) {
         let is_new = !self.names.contains_key(&name);
         let marks = self.names.entry(name).or_default();
@@ -663,10 +699,8 @@ impl Witness {
         marks.changes_below |= mark.subtree != Subtree::Same;
         // A name that was marked before its changes were seen is not counted.
         marks.counted = known.is_some() && (is_new || marks.counted);
-        match &mut marks.watched {
-            watched if known.is_some() => *watched = None,
-            Some(watched) => watched.add(mark),
-            none => *none = Some(Watched::new(mark)),
+        if known.is_some() {
+            marks.watched = None;
         }
         if !marks.counted {
             return;

@@ -38,6 +38,7 @@ mod witness;
 
 pub use marks::{
     Before, Chance, Event, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal,
+    Stored,
 };
 pub use ring::fence::fence;
 pub use ring::reader::Reader;

@@ -263,7 +263,25 @@ pub struct Before {
     /// When it was modified, in ns since 1970 (`st_mtime`).
     pub modified: u64,
     /// Where in the [pack](crate::stored) its bytes are; `None` if they are not.
-    pub stored: Option<u64>,
+    pub stored: Option<Stored>,
+}
+
+impl Before {
+    /// Returns whether it is the same content, as far as times and size tell.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let of = |one: &Self| (one.size, one.changed, one.modified);
+        of(self) == of(other)
+    }
+}
+
+/// Bytes in a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stored {
+    /// The number of bytes that were put into the pack before.
+    pub at: u64,
+    /// Their checksum.
+    pub sum: u64,
 }
 
 /// Whether a call is known to fail in some cases. Any call may fail for other
@@ -373,7 +391,10 @@ impl Record {
                 for part in [before.size, before.changed, before.modified] {
                     out.extend_from_slice(&part.to_le_bytes());
                 }
-                out.extend_from_slice(&before.stored.unwrap_or_default().to_le_bytes());
+                let stored = before.stored.unwrap_or_default();
+                for part in [stored.at, stored.sum] {
+                    out.extend_from_slice(&part.to_le_bytes());
+                }
                 text(&mark.path, out);
                 text(&mark.name, out);
             }
@@ -460,8 +481,8 @@ impl Record {
                     modified: input.u64()?,
                     stored: None,
                 };
-                let stored = input.u64()?;
-                before.stored = has(2).then_some(stored);
+                let (at, sum) = (input.u64()?, input.u64()?);
+                before.stored = has(2).then_some(Stored { at, sum });
                 Self::Mark(Mark {
                     realtime,
                     boottime,

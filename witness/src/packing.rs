@@ -8,25 +8,23 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, pread};
 
-use crate::marks::{Before, Identity};
+use crate::marks::{Before, Identity, Stored};
 use crate::place::{before, identity, look_at};
 use crate::resolve::Place;
-use crate::stored::{LARGEST, pack};
+use crate::ring::writer::Ring;
+use crate::stored::{LARGEST, PACK, SEED, pack, sum};
 
 /// The longest time that a call waits for its bytes.
 const LONGEST: Duration = Duration::from_millis(5);
 
 /// The most bytes in a second.
 const A_SECOND: u64 = 64 << 20;
-
-/// The size limit of a pack, in bytes.
-const PACK: u64 = 256 << 20;
 
 /// The number of contents that are known to be in the pack.
 const KNOWN: usize = 1024;
@@ -68,19 +66,18 @@ impl Packing {
         self.file.as_ref().map(File::as_fd)
     }
 
-    /// Stores the content of a file. `end` is that of the pack. Returns where its
-    /// bytes are; `None` if they are not stored, or if the file is not any more
-    /// what was found.
-    pub(crate) fn store(&mut self, place: &Place, end: &AtomicU64) -> Option<u64> {
+    /// Stores the content of a file. `end`: the number of bytes that both holders
+    /// have put into the pack. Returns where its bytes are; `None` if they are not
+    /// stored, or if the file is not any more what was found.
+    pub(crate) fn store(&mut self, place: &Place, ring: &Ring, end: &AtomicU64) -> Option<Stored> {
         let (object, found) = (place.object?, place.before?);
         if found.size == 0 {
-            return Some(0);
+            return Some(Stored { at: 0, sum: SEED });
         }
+        let released = ring.released();
         if let Some(known) = self.known.get(&object)
-            && (Before {
-                stored: None,
-                ..*known
-            }) == found
+            && known.is_same(&found)
+            && known.stored.is_some_and(|stored| stored.at >= released)
         {
             return known.stored;
         }
@@ -103,21 +100,29 @@ impl Packing {
         if !is_same() {
             return None;
         }
-        let start = end.fetch_add(found.size, Relaxed);
-        if start + found.size > PACK {
-            return None;
-        }
+        let place_after = |end: u64| {
+            // Not over the end of the pack.
+            let left = PACK - end % PACK;
+            let start = if left < found.size { end + left } else { end };
+            (start + found.size <= released.saturating_add(PACK)).then_some(start)
+        };
+        let next = |end| place_after(end).map(|start| start + found.size);
+        let start = place_after(end.fetch_update(SeqCst, SeqCst, next).ok()?)?;
         self.buffer.resize(PART, 0);
-        let mut copied = 0;
+        let (mut copied, mut check) = (0, SEED);
         while copied < found.size {
             let most = (found.size - copied).min(PART as u64) as usize;
             let got = pread(&file, &mut self.buffer[..most], copied).ok()?;
             if got == 0 || began.elapsed() >= LONGEST {
                 return None;
             }
-            pack.write_all_at(&self.buffer[..got], start + copied)
-                .ok()?;
+            let part = &self.buffer[..got];
+            pack.write_all_at(part, start % PACK + copied).ok()?;
+            check = sum(check, part);
             copied += got as u64;
+            if got % 8 != 0 && copied < found.size {
+                return None;
+            }
         }
         self.left -= found.size;
         if !is_same() {
@@ -126,12 +131,15 @@ impl Packing {
         if self.known.len() >= KNOWN {
             self.known.clear();
         }
+        let stored = Some(Stored {
+            at: start,
+            sum: check,
+        });
         let changed = SystemTime::UNIX_EPOCH + Duration::from_nanos(found.changed);
         if changed.elapsed().is_ok_and(|age| age >= SETTLED) {
-            let stored = Some(start);
             self.known.insert(object, Before { stored, ..found });
         }
-        Some(start)
+        stored
     }
 }
 
@@ -141,5 +149,75 @@ fn open(path: &[u8]) -> Option<rustix::fd::OwnedFd> {
     match openat(CWD, path, flags | OFlags::NOATIME, Mode::empty()) {
         Err(Errno::PERM) => openat(CWD, path, flags, Mode::empty()).ok(),
         file => file.ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+    use crate::marks::Chance;
+    use crate::place::look;
+    use crate::ring::reader::Reader;
+    use crate::stored::stored;
+
+    fn place(directory: &Path, name: &str) -> Place {
+        let path = directory.join(name);
+        let path = path.as_os_str().as_bytes();
+        let stat = look(CWD, path, rustix::fs::AtFlags::empty()).unwrap();
+        Place {
+            directory: Identity::default(),
+            path: directory.as_os_str().as_bytes().to_vec(),
+            name: name.into(),
+            object: Some(identity(&stat)),
+            before: before(&stat),
+            is_inside: true,
+            has_other_names: false,
+            chance: Chance::Good,
+        }
+    }
+
+    #[test]
+    fn what_is_released_is_written_over_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ring");
+        Ring::create(&path, 0).unwrap();
+        let (ring, reader) = (Ring::open(&path).unwrap(), Reader::open(&path).unwrap());
+        let (mut packing, end) = (Packing::new(&path), AtomicU64::new(0));
+        let mut store = |size: u64, byte: u8| {
+            packing.left = A_SECOND;
+            let bytes = vec![byte; size as usize];
+            fs::write(directory.path().join("f"), &bytes).unwrap();
+            let place = place(directory.path(), "f");
+            let stored = packing.store(&place, &ring, &end)?;
+            let before = Before {
+                stored: Some(stored),
+                ..place.before.unwrap()
+            };
+            Some((before, bytes))
+        };
+        let read = |before: &Before| stored(&File::open(pack(&path)).unwrap(), before).unwrap();
+        // They do not fill the pack evenly, so that one does not fit at its end.
+        let size = LARGEST - 8;
+        let (first, bytes) = store(size, 0).unwrap();
+        assert_eq!(read(&first), Some(bytes));
+        let mut full = 1;
+        while let Some((before, bytes)) = store(size, full as u8) {
+            assert_eq!(read(&before), Some(bytes));
+            full += 1;
+        }
+        assert_eq!(full, PACK / size);
+        reader.release(2 * size).unwrap();
+        let (after, bytes) = store(size, 255).unwrap();
+        assert_eq!(read(&after), Some(bytes));
+        assert_eq!(read(&first), None, "it is written over");
+        assert!(store(LARGEST + 1, 1).is_none());
+        assert_eq!(
+            store(0, 1).map(|(before, _)| read(&before)),
+            Some(Some(Vec::new()))
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! The pack: a file beside the ring with the bytes that calls were about to
-//! destroy. It is removed with the ring.
+//! destroy. It is removed with the ring. What the reader has released is written
+//! over.
 
 use std::fs::File;
 use std::io;
@@ -11,20 +12,36 @@ use crate::marks::Before;
 /// The most bytes of one content.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
+/// The size of a pack, in bytes.
+pub(crate) const PACK: u64 = 128 << 20;
+
 /// Returns the path of the pack next to a ring.
 pub fn pack(ring: &Path) -> PathBuf {
     crate::ring::beside(ring, ".pack")
 }
 
-/// Reads a content out of a pack. `None` if it was not stored.
+/// Reads a content out of a pack. `None` if it was not stored, or is not there
+/// any more.
 ///
 /// # Errors
 /// The system's.
 pub fn stored(pack: &File, before: &Before) -> io::Result<Option<Vec<u8>>> {
-    let Some(at) = before.stored.filter(|_| before.size <= LARGEST) else {
+    let Some(stored) = before.stored.filter(|_| before.size <= LARGEST) else {
         return Ok(None);
     };
     let mut bytes = vec![0; before.size as usize];
-    pack.read_exact_at(&mut bytes, at)?;
-    Ok(Some(bytes))
+    pack.read_exact_at(&mut bytes, stored.at % PACK)?;
+    Ok((sum(SEED, &bytes) == stored.sum).then_some(bytes))
+}
+
+/// The checksum of no bytes.
+pub(crate) const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Returns the checksum of more bytes (FNV-1a, over words where there are any).
+/// All parts but the last have a multiple of 8 bytes.
+pub(crate) fn sum(sum: u64, bytes: &[u8]) -> u64 {
+    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let sum = { words.iter() }.fold(sum, |sum, word| step(sum, u64::from_le_bytes(*word)));
+    { rest.iter() }.fold(sum, |sum, byte| step(sum, u64::from(*byte)))
 }

@@ -13,7 +13,7 @@ use crate::place::{identity, look};
 use crate::resolve::Place;
 
 /// The most directories that are watched. They count for the user's limit.
-const MOST: usize = 4096;
+const MOST: usize = 2048;
 
 /// The most bytes of names in one record.
 const NAMES: usize = 8 << 10;

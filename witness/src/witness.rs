@@ -311,11 +311,13 @@ impl Witness {
                 self.shared.moves.fetch_add(1, SeqCst);
             }
             if operation.may_destroy() {
-                let stored = self.tools.packing.store(&place, &self.shared.packed);
+                let end = &self.shared.packed;
+                let stored = self.tools.packing.store(&place, &self.ring, end);
                 place.before = place.before.map(|before| Before { stored, ..before });
             }
             self.record(&Record::Mark(Mark {
-                is_watched: self.tools.watches.has(&place),
+                // What another name's file does is not seen.
+                is_watched: self.tools.watches.has(&place) && !place.has_other_names,
                 before: place.before,
                 realtime,
                 boottime,

@@ -130,6 +130,7 @@ impl<'a> Workspace<'a> {
         let (mut changes, mut met) = self.named(files);
         let (swept, more) = match order {
             Sweep::Between(_) => self.sweep(false, &is_over),
+            Sweep::Opening(_) if self.index.is_empty() => self.sweep(false, &is_over),
             Sweep::Opening(_) => {
                 self.open_since = moment();
                 self.look_at_indexes();

@@ -21,7 +21,7 @@ use touchmark_engine::Sighting;
 use touchmark_engine::ledger::wire_names::witness_name;
 use touchmark_engine::witnesses::Seen;
 use touchmark_proto::Places;
-use touchmark_witness::{Reader, create};
+use touchmark_witness::{Reader, Record, create};
 
 use crate::event::Event;
 use crate::life::private_directory;
@@ -50,6 +50,8 @@ struct Ring {
     seen: Seen,
     path: PathBuf,
     reader: Reader,
+    /// The number of bytes in the pack that marks have named.
+    packed: u64,
     translation: Translation,
     bell: tokio::task::AbortHandle,
 }
@@ -111,6 +113,7 @@ impl Rings {
             translation: Translation::new(&self.root, &self.agents)?,
             path,
             reader,
+            packed: 0,
             bell,
         })
     }
@@ -123,6 +126,16 @@ impl Rings {
     /// Removes the rings whose marks are not needed any more.
     pub(crate) fn retain(&mut self, is_needed: impl Fn(Seen) -> bool) {
         self.open.retain(|ring| is_needed(ring.seen));
+    }
+
+    /// Lets the bytes be written over that witnesses have stored, where they are
+    /// not needed any more.
+    pub(crate) fn release(&mut self, is_needed: impl Fn(Seen) -> bool) {
+        let packed = self.open.iter_mut().filter(|ring| ring.packed > 0);
+        for ring in packed.filter(|ring| !is_needed(ring.seen)) {
+            let _more_stay = ring.reader.release(ring.packed);
+            ring.packed = 0;
+        }
     }
 
     /// Returns what was marked since the last call, for each witness.
@@ -138,7 +151,10 @@ impl Ring {
         let mut sightings = Vec::new();
         loop {
             match self.reader.next() {
-                Ok(Some((_, record))) => self.translation.add(&record, &mut sightings),
+                Ok(Some((_, record))) => {
+                    self.packed = self.packed.max(packed(&record));
+                    self.translation.add(&record, &mut sightings);
+                }
                 Ok(None) => return sightings,
                 Err(error) => {
                     sightings.push(Sighting::lasting(format!(
@@ -149,6 +165,16 @@ impl Ring {
             }
         }
     }
+}
+
+/// Returns the end of the bytes that a mark says are stored.
+fn packed(record: &Record) -> u64 {
+    let before = match record {
+        Record::Mark(mark) => mark.before,
+        _ => None,
+    };
+    let end = before.and_then(|before| Some(before.stored?.at.saturating_add(before.size)));
+    end.unwrap_or_default()
 }
 
 fn remove(path: &Path) {

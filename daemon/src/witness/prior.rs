@@ -1,6 +1,6 @@
 //! What a mark tells about an untracked file (ATTR-3).
 
-use touchmark_engine::{NameEvent, Prior, PriorFile, Subtree};
+use touchmark_engine::{NameEvent, Prior, PriorFile, StoredBytes, Subtree};
 use touchmark_proto::FileMode;
 use touchmark_witness::{Chance, Event, Identity, Mark, Operation};
 
@@ -17,7 +17,10 @@ pub(super) fn prior(mark: &Mark) -> Prior {
             changed: time(before.changed),
             modified: time(before.modified),
             mode: FileMode::new(object.mode.into()),
-            stored: before.stored,
+            stored: before.stored.map(|stored| StoredBytes {
+                at: stored.at,
+                sum: stored.sum,
+            }),
         }),
         // No regular file.
         (Some(_), None) => Prior::Unknown,

@@ -273,7 +273,10 @@ mod tests {
 
     fn may_write(name: &str) -> Option<Sighting> {
         let name = RelPath::new(name.as_bytes()).unwrap();
-        Some(Sighting::MayWrite(touchmark_engine::Mark::new(name)))
+        Some(Sighting::MayWrite(touchmark_engine::Mark {
+            prior: touchmark_engine::Prior::Absent,
+            ..touchmark_engine::Mark::new(name)
+        }))
     }
 
     #[test]

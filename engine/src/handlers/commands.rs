@@ -84,8 +84,10 @@ impl Core {
         };
         let workspace = ask.scope == Some(CommandScope::Workspace);
         let outer = ask.below.as_deref().and_then(witness_of);
-        let is_told = self.writers.has_looked
-            && (ask.witness || outer.is_some_and(|outer| self.base.witnesses.may_tell(outer)));
+        let witnesses = &self.base.witnesses;
+        let is_told = ask.witness
+            || outer.is_some_and(|outer| witnesses.may_tell(outer))
+            || witnesses.expects(&ask.session);
         if workspace && pending.learned.is_none() {
             let sweep = match is_told {
                 true => Question::Sweep(Sweep::Opening(self.base.state.command_files())),
@@ -128,8 +130,7 @@ impl Core {
             branch,
         }));
         self.base.timers.insert((deadline, Timer::Command(command)));
-        let is_witnessed = ask.witness || outer.is_some();
-        if partial.is_some() || is_witnessed && self.writers.has_looked {
+        if partial.is_some() || is_told {
             let now = self.base.now;
             self.writers.command_starts.insert(command, now);
         }

@@ -63,7 +63,6 @@ impl Core {
         self.swept_files(&swept.changes);
         let was_late = !self.writers.late_windows.is_empty();
         let is_complete = swept.partial.is_none();
-        self.writers.has_looked |= is_complete;
         self.writers.late_windows.looked(request, is_complete);
         if was_late {
             self.forget_saves();

@@ -1,7 +1,7 @@
 //! What witnesses have seen of ended commands, for people. It is kept until the
 //! next restart.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::daemon::{CommandGap, SessionWitnessed};
 use touchmark_proto::{Millis, SessionId};
@@ -20,6 +20,8 @@ pub(super) struct Reports {
     /// The newest ones, each with why not all writes were seen; `None` if they
     /// were.
     windows: BTreeMap<u64, Option<String>>,
+    /// Sessions whose last window had a witness.
+    expected: BTreeSet<SessionId>,
     sessions: BTreeMap<SessionId, SessionWitnessed>,
 }
 
@@ -35,7 +37,9 @@ impl Reports {
     ) {
         if self.sessions.len() >= SESSIONS && !self.sessions.contains_key(session) {
             self.sessions.clear();
+            self.expected.clear();
         }
+        self.expected.insert(session.clone());
         let new = || SessionWitnessed {
             session: session.clone(),
             session_label: None,
@@ -58,6 +62,16 @@ impl Reports {
         if self.windows.len() > WINDOWS {
             self.windows.pop_first();
         }
+    }
+
+    /// Notes that a session's window without a witness has ended.
+    pub(super) fn unseen(&mut self, session: &SessionId) {
+        self.expected.remove(session);
+    }
+
+    /// Returns whether a session's last window had a witness.
+    pub(super) fn expects(&self, session: &SessionId) -> bool {
+        self.expected.contains(session)
     }
 
     /// Returns why not all writes of a window were seen, or the inner `None` if

@@ -3,14 +3,20 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::input::{Prior, PriorFile};
 
 fn name(text: &str) -> RelPath {
     RelPath::new(text.as_bytes()).unwrap()
 }
 
 fn mark(witnesses: &mut Witnesses, window: u64, text: &str) {
+    mark_tree(witnesses, window, text, Subtree::Same);
+}
+
+fn mark_tree(witnesses: &mut Witnesses, window: u64, text: &str, subtree: Subtree) {
     let mark = Mark {
         in_place: false,
+        subtree,
         ..Mark::new(name(text))
     };
     let file = mark.name.clone();
@@ -33,7 +39,15 @@ fn only_a_whole_witness_rules_out() {
     assert!(rules_out(&witnesses, 1, "a"));
     assert!(rules_out(&witnesses, 1, "d"));
     assert!(!rules_out(&witnesses, 1, "d/b"));
-    assert!(!rules_out(&witnesses, 1, "d/b/c"));
+    assert!(rules_out(&witnesses, 1, "d/b/c"));
+    for (at, subtree) in [Subtree::Redirected, Subtree::Moved]
+        .into_iter()
+        .enumerate()
+    {
+        let tree = format!("t{at}");
+        mark_tree(&mut witnesses, 1, &tree, subtree);
+        assert!(!rules_out(&witnesses, 1, &format!("{tree}/b/c")));
+    }
     assert_eq!(witnesses.why_incomplete(1), None);
     for why in ["first", "second"] {
         witnesses.lose(Seen::Window(1), why.to_owned(), true);
@@ -208,6 +222,58 @@ fn add(witnesses: &mut Witnesses, process: Option<(Millis, Option<Millis>)>, rem
 
 fn judge(witnesses: &Witnesses, change: Change) -> Verdict {
     witnesses.judge(1, 1_000, &[&name("f")], change)
+}
+
+#[test]
+fn a_file_is_followed_from_before_its_first_mark() {
+    let mark = |made, changed| Mark {
+        made,
+        process: Some(Marker {
+            began: 1_000,
+            typed: None,
+        }),
+        prior: Prior::File(PriorFile {
+            inode: 7,
+            size: 1,
+            changed,
+            modified: 0,
+            mode: None,
+            stored: None,
+        }),
+        events: Some(vec![NameEvent::Closed]),
+        ..Mark::new(name("f"))
+    };
+    // When the content before the second mark was changed, in milliseconds.
+    for (changed, is_certain) in [(2_001, true), (2_000 + PROMPT + 1, false)] {
+        let mut witnesses = Witnesses::default();
+        witnesses.announce(1);
+        witnesses.began(Seen::Window(1));
+        for mark in [mark(2_000, 0), mark(2_500, changed as i64 * 1_000_000)] {
+            witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, None);
+            witnesses.happened(Seen::Window(1), &name("f"), NameEvent::Closed);
+        }
+        let change = SweptFile {
+            changed_ms: Some(2_501),
+            ..SweptFile::new(name("f"), None, Held::ABSENT)
+        };
+        let held = Held {
+            hash: Some(touchmark_proto::Hash::of(b"new")),
+            ..Held::ABSENT
+        };
+        let change = SweptFile {
+            after: held,
+            ..change
+        };
+        let judged = witnesses.judge_untracked(1, 1_000, &change);
+        assert_eq!(judged == Verdict::Written, is_certain, "{judged:?}");
+        // What was there is asked for once.
+        let [file] = &witnesses.marked(1).unwrap()[..] else {
+            panic!("one file")
+        };
+        assert!(matches!(file.prior, Prior::File(_)));
+        witnesses.recorded(&name("f"), held);
+        assert_eq!(witnesses.marked(1).unwrap()[0].prior, Prior::Held(held));
+    }
 }
 
 #[test]

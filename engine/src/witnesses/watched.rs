@@ -25,6 +25,8 @@ pub(super) struct Watched {
     last: Last,
     /// Something is not known.
     is_doubtful: bool,
+    /// No mark was made since the content was recorded.
+    is_recorded: bool,
 }
 
 /// What the last mark says.
@@ -39,12 +41,8 @@ struct Last {
 
 impl Watched {
     pub(super) fn new(mark: &Mark) -> Self {
-        Self::of(mark.prior, mark)
-    }
-
-    fn of(prior: Prior, mark: &Mark) -> Self {
         let mut new = Self {
-            prior,
+            prior: mark.prior,
             expected: Counts::default(),
             happened: Counts::default(),
             processes: Vec::new(),
@@ -55,6 +53,7 @@ impl Watched {
                 inode: mark.inode,
             },
             is_doubtful: false,
+            is_recorded: false,
         };
         new.add(mark);
         new
@@ -62,6 +61,10 @@ impl Watched {
 
     /// Adds a mark.
     pub(super) fn add(&mut self, mark: &Mark) {
+        if self.is_recorded {
+            // Another author may have changed the file since.
+            return *self = Self::new(mark);
+        }
         // A call that must not replace what has the name fails, if nothing else
         // happens. What it causes otherwise is not expected.
         if mark.is_poor {
@@ -104,8 +107,7 @@ impl Watched {
         self.prior = Prior::Held(held);
         (self.expected, self.happened) = Default::default();
         self.processes.clear();
-        // A file that is still open may be written without another mark.
-        self.is_doubtful |= self.last.in_place;
+        self.is_recorded = true;
     }
 
     /// Returns what had the name before.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use touchmark_engine::witnesses::Seen;
 use touchmark_engine::{
     Config, Effect, Engine, Hint, Input, Mark, Marker, NameEvent, Prior, Record, Saved, Sighting,
-    State, WriteOutcome,
+    State, Subtree, WriteOutcome,
 };
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
@@ -226,6 +226,10 @@ impl Stage {
                             _ => NameEvent::MovedTo,
                         }]),
                         prior: Prior::Absent,
+                        subtree: match how {
+                            ["moves"] => Subtree::Moved,
+                            _ => Subtree::Same,
+                        },
                         in_place: how == ["in", "place"],
                         is_new: how == ["new"],
                         is_poor: how == ["in", "vain"],

@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) seq: AtomicU64,
     /// The state of the ring's lanes.
     pub(crate) lanes: [Lane; 2],
-    /// The end of the pack, in bytes.
+    /// The number of bytes that were put into the pack.
     pub(crate) packed: AtomicU64,
     /// Not 0 after the tree may have another root directory or other mounts.
     pub(crate) views_differ: AtomicU32,

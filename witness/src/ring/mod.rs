@@ -11,7 +11,8 @@
 //! 0      magic, version, lanes, capacity of a lane in bytes
 //! 256    lane 0: calls lost            512   lane 1: the same
 //! 1024   lane 0: tail, waiting, seen   1280  lane 1: the same   (the reader's)
-//! 1536   how often the reader has asked for all events   (the reader's)
+//! 1536   how often the reader has asked for all events, and how many bytes of
+//!        the pack it needs no more                        (the reader's)
 //! 1792   how many of these are answered
 //! 4096   lane 0                        4096 + capacity: lane 1
 //! ```
@@ -91,6 +92,7 @@ fn reader_at(lane: usize) -> u64 {
 
 /// Where the reader's questions and the witness's answers are counted.
 const ASKED: u64 = 1536;
+const RELEASED: u64 = 1544;
 const ANSWERED: u64 = 1792;
 
 /// Reads a number at a place of the file.

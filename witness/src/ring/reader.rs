@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{HEADER, LANES, capacity, lost_at, payload_at, reader_at};
+use super::{HEADER, LANES, RELEASED, capacity, lost_at, payload_at, reader_at};
 use crate::marks::{Gap, Record};
 
 /// A lane as its reader has read it.
@@ -136,6 +136,14 @@ impl Reader {
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Releases the bytes in the pack up to this many: they may be written over.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn release(&self, end: u64) -> io::Result<()> {
+        self.file.write_all_at(&end.to_le_bytes(), RELEASED)
     }
 
     /// Reads the next record of a lane, if none is read ahead.

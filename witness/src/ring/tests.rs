@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt as _;
 use super::reader::Reader;
 use super::writer::{Lane, Ring};
 use crate::marks::{
-    Before, Event, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal,
+    Before, Event, Gap, Identity, Mark, Operation, Process, ProcessId, Record, Refusal, Stored,
 };
 
 fn mark(name: &str) -> Record {
@@ -24,7 +24,7 @@ fn mark(name: &str) -> Record {
         object: Some(Identity::default()),
         chance: crate::marks::Chance::IfNew,
         before: Some(Before {
-            stored: Some(9),
+            stored: Some(Stored { at: 9, sum: 10 }),
             ..Before::default()
         }),
         is_watched: false,

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkfifoat};
 
 use super::{
-    ANSWERED, ASKED, CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, VERSION, asks, bell,
-    capacity, checksum, left, lost_at, number_at, payload_at, place, reader_at, taken,
+    ANSWERED, ASKED, CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, RELEASED, VERSION, asks,
+    bell, capacity, checksum, left, lost_at, number_at, payload_at, place, reader_at, taken,
 };
 use crate::marks::Record;
 
@@ -113,6 +113,11 @@ impl Ring {
             .is_some_and(|asks| asks.read(&mut bytes).is_ok())
         {}
         number_at(&self.file, ASKED).unwrap_or_default()
+    }
+
+    /// Returns how many bytes of the pack the reader needs no more.
+    pub(crate) fn released(&self) -> u64 {
+        number_at(&self.file, RELEASED).unwrap_or_default()
     }
 
     /// Tells the reader that everything is recorded which had happened when it

@@ -106,7 +106,10 @@ impl Priors {
         }
         let before = touchmark_witness::Before {
             size: file.size,
-            stored: file.stored,
+            stored: file.stored.map(|stored| touchmark_witness::Stored {
+                at: stored.at,
+                sum: stored.sum,
+            }),
             ..Default::default()
         };
         let pack = self.packs.get(&known.marked.by).and_then(Option::as_ref);
