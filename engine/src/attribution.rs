@@ -3,6 +3,7 @@
 
 use touchmark_proto::{Author, Evidence, Hash, HashOrAbsent, Millis, RelPath, SessionId};
 
+use crate::disk::Stamp;
 use crate::input::SweptFile;
 use crate::ledger::state::{Command, KeptVersion, State};
 use crate::witnesses::{Change, Verdict, Witnesses};
@@ -38,9 +39,9 @@ pub struct Observation<'a> {
     pub witnesses: &'a Witnesses,
     /// Whether any process may have the file open for writing.
     pub open: bool,
-    /// The file's inode number; `None` if there is no file, or if it is not
-    /// known any more.
-    pub inode: Option<u64>,
+    /// The file's stamp; `None` if there is no file, or if it is not known any
+    /// more.
+    pub stamp: Option<Stamp>,
 }
 
 /// Who wrote a content, and the evidence for it.
@@ -191,12 +192,11 @@ fn by_the_kernel(state: &State, seen: Observation<'_>) -> Option<Decision> {
         return None;
     }
     let change = Change {
-        closes: seen.changes,
         is_removal: seen.hash.is_none(),
-        inode: seen.inode,
+        inode: seen.stamp.map(|stamp| stamp.inode),
+        changed: { seen.stamp }.and_then(|stamp| u64::try_from(stamp.changed / 1_000_000).ok()),
         open: seen.open || seen.writing,
         is_contested: false,
-        now: seen.now,
     };
     let mut windows = state.windows_on(seen.path).peekable();
     windows.peek()?;

@@ -217,8 +217,15 @@ pub enum Sighting {
     /// A process of the command may write a name from now on, or what is below
     /// it.
     MayWrite(Mark),
-    /// This happened to a name in a watched directory, whoever did it.
-    Happened(RelPath, NameEvent),
+    /// Something happened to a name in a watched directory, whoever did it.
+    Happened {
+        /// The name.
+        name: RelPath,
+        /// What happened.
+        event: NameEvent,
+        /// When the witness was told.
+        at: Millis,
+    },
     /// It is not known what happened to the names that were marked before.
     Missed,
     /// Not every write is seen.
@@ -262,8 +269,6 @@ pub struct Mark {
     /// The inode number of the file that the call leaves at the name; `None` if
     /// it is not known.
     pub inode: Option<u64>,
-    /// Whether the call fails if a file has the name.
-    pub is_new: bool,
     /// Whether the call fails, unless what the witness found has changed since.
     pub is_poor: bool,
     /// The process; `None` if it is not known, or if the command that started it
@@ -377,7 +382,6 @@ impl Mark {
             removes: false,
             in_place: true,
             inode: None,
-            is_new: false,
             is_poor: false,
             process: None,
             prior: Prior::Unknown,

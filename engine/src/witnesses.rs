@@ -12,9 +12,10 @@ use touchmark_proto::daemon::SessionWitnessed;
 use touchmark_proto::{Millis, RelPath, SessionId};
 
 use crate::effect::MarkedFile;
-use crate::input::{Mark, Marker, NameEvent, Subtree, SweptFile};
+use crate::input::{Mark, Marker, NameEvent, Prior, Subtree, SweptFile};
 use crate::ledger::record::Held;
 use report::Reports;
+pub(crate) use watched::Reported;
 use watched::Watched;
 
 /// The maximum number of names that are kept for a command. One that writes
@@ -27,12 +28,6 @@ const LISTED: usize = 20_000;
 /// How long a mark may be without effect, in milliseconds: the call may have
 /// failed. Then the file is looked at, and the mark counts no more.
 pub(crate) const UNUSED: Millis = 1_000;
-
-/// How long a write in place may take, in milliseconds, from the mark to the
-/// second look. Two closes without a write in between are one event of the
-/// system's: of a file that stays open for long, another author may have closed
-/// it, too.
-const PROMPT: Millis = 20;
 
 /// The precision of the start times of processes, in milliseconds.
 const SLACK: Millis = 50;
@@ -92,59 +87,51 @@ enum Sight {
 }
 
 /// The marks of one name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Marks {
-    /// Whether each change of the file is seen, since it is tracked: then a mark
-    /// is used up by a change. Else it counts as long as the window.
-    counted: bool,
-    /// Whether the command has written what was removed before it was read.
-    /// Another author may have read it: what is written then has lines of both.
-    own_unread: bool,
-    /// The same for what another author has written.
-    others_unread: bool,
     /// When the last mark was reported.
     last: Millis,
-    writes: Vec<Unused>,
-    removals: Vec<Unused>,
-    /// The same while the file is not tracked.
-    watched: Option<Watched>,
+    watched: Watched,
     /// Whether names below it may be others since.
     changes_below: bool,
-}
-
-/// A mark that no change has used up.
-#[derive(Clone, Copy, Debug)]
-struct Unused {
-    process: Option<Marker>,
-    /// Whether the call will have failed.
-    is_poor: bool,
-    in_place: bool,
-    inode: Option<u64>,
-    made: Millis,
-    /// A change was recorded of which it is not known whether this mark's call
-    /// made it. The call may still come.
-    is_doubtful: bool,
-    /// When it was reported.
-    at: Millis,
-    /// The read after which it counts no more; `None` if none is ordered.
-    until: Option<u64>,
 }
 
 /// A change of a file, for [`Witnesses::judge`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change {
-    /// The number of closed changes that led to it.
-    pub closes: u32,
     /// Whether the file is gone.
     pub is_removal: bool,
     /// The inode number of the file that is there; `None` if it is not known.
     pub inode: Option<u64>,
+    /// When the file that is there was changed, by its own time; `None` if it is
+    /// not known.
+    pub changed: Option<Millis>,
     /// Whether any process may have the file open for writing.
     pub open: bool,
     /// Whether another author has changed the file since the window began.
     pub is_contested: bool,
-    /// When it is judged.
-    pub now: Millis,
+}
+
+impl Change {
+    /// Returns the change of an untracked file.
+    pub(crate) fn of(swept: &SweptFile) -> Self {
+        Self {
+            is_removal: swept.after.hash.is_none(),
+            inode: swept.inode,
+            changed: swept.changed_ms,
+            open: swept.is_open,
+            is_contested: false,
+        }
+    }
+
+    /// The change of a name that the file has lost.
+    pub(crate) const GONE: Self = Self {
+        is_removal: true,
+        inode: None,
+        changed: None,
+        open: false,
+        is_contested: false,
+    };
 }
 
 /// Whether a window's command made a change.
@@ -249,31 +236,31 @@ impl Witnesses {
         }
     }
 
-    /// Adds a mark of a witness, at this time. `file` has the marked name; `known`
-    /// says whether it is recorded as a file. `None` if not each change of it is
-    /// seen.
+    /// Adds a mark of a witness, at this time. `file` has the marked name.
+    /// `is_recorded`: what had the name is what is recorded of the file, or nothing
+    /// is.
     pub(crate) fn mark(
         &mut self,
         seen: Seen,
-        mark: Mark,
+        mut mark: Mark,
         file: RelPath,
-        at: Millis,
-        known: Option<bool>,
+        at: Reported,
+        is_recorded: bool,
     ) {
-        let is_used = self.is_used(seen);
+        if !self.is_used(seen) {
+            // What is stored now is not kept.
+            mark.prior = Prior::Unknown;
+        }
         let Some(witness) = self.of.get_mut(&seen) else {
             return;
         };
         if mark.subtree == Subtree::Moved {
-            witness.moved = Some(at);
+            witness.moved = Some(at.now);
         }
         if file != mark.name {
-            witness.add(mark.name.clone(), &mark, at, None);
+            witness.add(mark.name.clone(), &mark, at, false);
         }
-        if is_used && known.is_none() {
-            witness.watch(&file, &mark);
-        }
-        witness.add(file, &mark, at, known);
+        witness.add(file, &mark, at, is_recorded);
         if witness.names.len() <= NAMES {
             return;
         }
@@ -284,7 +271,7 @@ impl Witnesses {
         }
         // What an agent's earlier commands wrote is forgotten first.
         let below = self.below.values().filter(|below| below.of == seen);
-        let since = below.map(|below| below.since).min().unwrap_or(at);
+        let since = below.map(|below| below.since).min().unwrap_or(at.now);
         witness.names.retain(|_, marks| marks.last + SLACK >= since);
         if witness.names.len() > NAMES / 2 {
             witness.names.clear();
@@ -292,11 +279,17 @@ impl Witnesses {
         }
     }
 
-    /// Notes what happened to a watched name.
-    pub(crate) fn happened(&mut self, seen: Seen, name: &RelPath, event: NameEvent) {
+    /// Notes what happened to a watched name. `told`: when the witness learned it.
+    pub(crate) fn happened(
+        &mut self,
+        seen: Seen,
+        (name, event): (&RelPath, NameEvent),
+        told: Millis,
+        next_read: u64,
+    ) {
         let marks = self.of.get_mut(&seen).and_then(|it| it.names.get_mut(name));
-        if let Some(watched) = marks.and_then(|marks| marks.watched.as_mut()) {
-            watched.happened(event);
+        if let Some(marks) = marks {
+            marks.watched.happened(event, told, next_read);
         }
     }
 
@@ -304,8 +297,7 @@ impl Witnesses {
     pub(crate) fn missed(&mut self, seen: Seen) {
         let names = self.of.get_mut(&seen).map(|witness| &mut witness.names);
         let all = names.into_iter().flat_map(BTreeMap::values_mut);
-        all.filter_map(|marks| marks.watched.as_mut())
-            .for_each(Watched::missed);
+        all.for_each(|marks| marks.watched.missed());
     }
 
     /// Returns the untracked files that witnesses have marked.
@@ -338,35 +330,35 @@ impl Witnesses {
         matches!(sight, Some(Sight::Awaited | Sight::Whole))
     }
 
-    /// Notes that a content of an untracked file was recorded.
+    /// Notes that the result of this read of a file is looked at.
+    pub(crate) fn read(&mut self, path: &RelPath, ticket: u64) {
+        self.each(path, |watched| watched.read(ticket));
+    }
+
+    /// Notes that a content of a file was recorded.
     pub(crate) fn recorded(&mut self, path: &RelPath, held: Held) {
-        let witnesses = self.of.values_mut();
-        let marks = witnesses.filter_map(|witness| witness.names.get_mut(path));
-        marks
-            .filter_map(|marks| marks.watched.as_mut())
-            .for_each(|watched| watched.recorded(held));
+        self.each(path, |watched| watched.recorded(held));
+    }
+
+    /// Notes that a look has found a content of an untracked file.
+    pub(crate) fn swept(&mut self, path: &RelPath, held: Held) {
+        self.each(path, |watched| watched.swept(held));
+    }
+
+    /// Notes that a file was found as it is recorded.
+    pub(crate) fn unchanged(&mut self, path: &RelPath) {
+        self.each(path, Watched::unchanged);
     }
 
     /// Returns whether a path has marks that were without effect for long.
     pub(crate) fn has_old(&self, path: &RelPath, now: Millis) -> bool {
-        let mut marks = self
-            .of
-            .values()
-            .filter_map(|witness| witness.names.get(path));
-        marks.any(|marks| {
-            let mut all = marks.writes.iter().chain(&marks.removals);
-            all.any(|mark| mark.is_old(now))
-        })
+        let mut of_path = { self.of.values() }.filter_map(|witness| witness.names.get(path));
+        of_path.any(|marks| marks.watched.is_old(now))
     }
 
     /// Lets these marks count until the read with this number.
     pub(crate) fn count_until(&mut self, path: &RelPath, now: Millis, ticket: u64) {
-        self.each(path, |marks| {
-            let all = marks.writes.iter_mut().chain(&mut marks.removals);
-            for mark in all.filter(|mark| mark.is_old(now)) {
-                mark.until = Some(ticket);
-            }
-        });
+        self.each(path, |watched| watched.count_until(now, ticket));
     }
 
     /// Returns whether a window's command has not written a file with these
@@ -392,80 +384,41 @@ impl Witnesses {
         names: &[&RelPath],
         change: Change,
     ) -> Verdict {
+        let since = self.since(window);
         let Some(witness) = self.whole(window) else {
             return Verdict::Unknown;
         };
         if names.iter().any(|name| witness.moved(name)) {
             return Verdict::Unknown;
         }
-        let mut marked = names.iter().filter_map(|name| witness.names.get(*name));
+        let marks = names.iter().filter_map(|name| witness.names.get(*name));
+        let mut marked = marks.filter(|marks| marks.last + SLACK >= since);
         let Some(marks) = marked.next() else {
             return Verdict::NotWritten;
         };
-        if names.len() > 1 || !marks.counted {
-            return Verdict::Unknown;
-        }
-        let (unused, least) = match change.is_removal {
-            true => (&marks.removals, 1),
-            false => (&marks.writes, change.closes.max(1) as usize),
-        };
-        // A mark of before may still be written: through a descriptor.
-        let open = change.open && !change.is_removal;
-        let is_certain = |mark: &Unused| {
-            let is_own = |process| is_own(process, began);
-            let is_prompt = !mark.in_place || mark.made + PROMPT >= change.now;
-            let is_clear = mark.until.is_none() && !mark.is_doubtful;
-            is_clear && is_prompt && mark.process.is_some_and(is_own)
-        };
-        let is_closed = change.is_removal || change.closes > 0;
-        // Marks are used up in their order. A mark comes before its call: another
-        // author may have replaced the file in between.
-        let last = { unused.iter() }
-            .filter(|mark| !mark.is_poor)
-            .nth(least - 1);
-        let is_its_file = |mark: &Unused| mark.inode.is_none_or(|it| change.inode == Some(it));
-        match unused.is_empty() {
-            true if open || marks.own_unread => Verdict::Unknown,
-            true => Verdict::NotWritten,
-            false if open || !is_closed || change.is_contested => Verdict::Unknown,
-            false if marks.others_unread || !last.is_some_and(is_its_file) => Verdict::Unknown,
-            false if unused.iter().all(is_certain) => Verdict::Written,
-            false => Verdict::Unknown,
+        let watched = &marks.watched;
+        if names.len() > 1 {
+            Verdict::Unknown
+        } else if watched.is_clear() && !change.open {
+            Verdict::NotWritten
+        } else if watched.explains(change, |process| is_own(process, began)) {
+            Verdict::Written
+        } else {
+            Verdict::Unknown
         }
     }
 
     /// Returns whether a window's command, which began at `began`, has made a
     /// change of an untracked file.
-    pub(crate) fn judge_untracked(
-        &self,
-        window: u64,
-        began: Millis,
-        change: &SweptFile,
-    ) -> Verdict {
-        let since = self.since(window);
-        let Some(witness) = self.whole(window) else {
-            return Verdict::Unknown;
-        };
-        let names = [Some(&change.path), change.from.as_ref()];
-        let mut judged = Verdict::NotWritten;
-        for name in names.into_iter().flatten() {
-            if witness.moved(name) {
-                return Verdict::Unknown;
-            }
-            let marks = witness.names.get(name);
-            let Some(marks) = marks.filter(|marks| marks.last + SLACK >= since) else {
-                continue;
-            };
-            let is_own = |process| is_own(process, began);
-            // Of a renamed file, the old name has lost it.
-            let gone = SweptFile::new(name.clone(), None, Held::ABSENT);
-            let of_name = if *name == change.path { change } else { &gone };
-            match &marks.watched {
-                Some(watched) if watched.explains(of_name, is_own) => judged = Verdict::Written,
-                _ => return Verdict::Unknown,
-            }
+    pub(crate) fn judge_untracked(&self, window: u64, began: Millis, swept: &SweptFile) -> Verdict {
+        let of_name = |name, change| self.judge(window, began, &[name], change);
+        let to = of_name(&swept.path, Change::of(swept));
+        let from = { swept.from.as_ref() }.map(|from| of_name(from, Change::GONE));
+        match (to, from) {
+            (to, None) => to,
+            (to, Some(from)) if to == from => to,
+            _ => Verdict::Unknown,
         }
-        judged
     }
 
     /// Returns since when a window's marks count.
@@ -484,43 +437,10 @@ impl Witnesses {
         outer != window && self.root(window) == Seen::Window(outer)
     }
 
-    /// Uses marks up: changes of a path were recorded, by which it was closed
-    /// that many times. `is_certain` says whether they are known to be those of
-    /// the marks. If not, their calls may still come.
-    pub(crate) fn written(&mut self, path: &RelPath, closes: u32, is_certain: bool) {
-        self.each(path, |marks| {
-            (marks.own_unread, marks.others_unread) = (false, false);
-            if is_certain {
-                marks.use_up(closes);
-            } else if closes > 0 {
-                { marks.writes.iter_mut() }.for_each(|mark| mark.is_doubtful = true);
-            }
-        });
-    }
-
-    /// Uses marks up: a path was closed that many times, and removed before its
-    /// content was read.
-    pub(crate) fn unread(&mut self, path: &RelPath, closes: u32) {
-        self.each(path, |marks| {
-            let others = marks.use_up(closes);
-            marks.own_unread |= others < closes;
-            marks.others_unread |= others > 0;
-        });
-    }
-
-    /// Uses up the marks of a path's removal, which was recorded.
-    pub(crate) fn removed(&mut self, path: &RelPath) {
-        self.each(path, |marks| marks.removals.clear());
-    }
-
     /// Forgets marks without effect: a read with this number found the file as
     /// it is recorded, and no process has it open.
     pub(crate) fn looked(&mut self, path: &RelPath, ticket: u64) {
-        self.each(path, |marks| {
-            for unused in [&mut marks.writes, &mut marks.removals] {
-                unused.retain(|mark| mark.until.is_none_or(|until| until > ticket));
-            }
-        });
+        self.each(path, |watched| watched.looked(ticket));
     }
 
     /// Keeps what is known of a session's window that ends now.
@@ -583,10 +503,8 @@ impl Witnesses {
             };
             if !outer.contains(seen) && matches!(seen, Seen::Agent(_)) {
                 // What it has stored may be written over.
-                witness
-                    .names
-                    .values_mut()
-                    .for_each(|marks| marks.watched = None);
+                let all = witness.names.values_mut();
+                all.for_each(|marks| marks.watched.forget_prior());
             }
             is_own || outer.contains(seen)
         });
@@ -609,11 +527,11 @@ impl Witnesses {
         witness.filter(|witness| matches!(witness.sight, Sight::Whole))
     }
 
-    fn each(&mut self, path: &RelPath, act: impl Fn(&mut Marks)) {
+    fn each(&mut self, path: &RelPath, act: impl Fn(&mut Watched)) {
         let witnesses = self.of.values_mut();
         witnesses
             .filter_map(|witness| witness.names.get_mut(path))
-            .for_each(act);
+            .for_each(|marks| act(&mut marks.watched));
     }
 }
 
@@ -622,28 +540,6 @@ impl Witnesses {
 fn is_own(process: Marker, began: Millis) -> bool {
     let before = |time: Millis| time + SLACK < began;
     !before(process.began) && process.typed.is_none_or(before)
-}
-
-impl Marks {
-    /// Uses marks up, one for each close. Returns for how many closes there was
-    /// none.
-    fn use_up(&mut self, closes: u32) -> u32 {
-        let mut left = closes;
-        for of_poor in [false, true] {
-            self.writes.retain(|mark| {
-                let is_used = left > 0 && mark.is_poor == of_poor;
-                left -= u32::from(is_used);
-                !is_used
-            });
-        }
-        left
-    }
-}
-
-impl Unused {
-    fn is_old(&self, now: Millis) -> bool {
-        self.until.is_none() && self.at + UNUSED <= now
-    }
 }
 
 impl Witness {
@@ -666,12 +562,10 @@ impl Witness {
     /// Returns the untracked files that were marked since then.
     fn marked(&self, by: Seen, since: Millis) -> impl Iterator<Item = MarkedFile> {
         let lately = { self.names.iter() }.filter(move |(_, marks)| marks.last + SLACK >= since);
-        lately.filter_map(move |(path, marks)| {
-            Some(MarkedFile {
-                path: path.clone(),
-                prior: marks.watched.as_ref()?.prior(),
-                by,
-            })
+        lately.map(move |(path, marks)| MarkedFile {
+            path: path.clone(),
+            prior: marks.watched.prior(),
+            by,
         })
     }
 
@@ -683,46 +577,14 @@ impl Witness {
         above.any(|name| marks(&name).is_some_and(|marks| marks.changes_below))
     }
 
-    /// Follows an untracked file from before this mark on.
-    fn watch(&mut self, file: &RelPath, mark: &Mark) {
-        let marks = self.names.entry(file.clone()).or_default();
-        match &mut marks.watched {
-            Some(watched) => watched.add(mark),
-            none => *none = Some(Watched::new(mark)),
-        }
-    }
-
-    fn add(&mut self, name: RelPath, mark: &Mark, at: Millis, known: Option<bool>) {
-        let is_new = !self.names.contains_key(&name);
-        let marks = self.names.entry(name).or_default();
-        marks.last = at;
-        marks.changes_below |= mark.subtree != Subtree::Same;
-        // A name that was marked before its changes were seen is not counted.
-        marks.counted = known.is_some() && (is_new || marks.counted);
-        if known.is_some() {
-            marks.watched = None;
-        }
-        if !marks.counted {
-            return;
-        }
-        let is_there = known == Some(true) && marks.removals.is_empty();
-        let is_poor = mark.is_poor || mark.is_new && is_there;
-        let unused = match mark.removes {
-            true => &mut marks.removals,
-            false => &mut marks.writes,
-        };
-        // The process goes on: its earlier call has returned. A program that
-        // moves a file tries a rename that replaces nothing first.
-        unused.retain(|earlier| !earlier.is_poor || earlier.process != mark.process);
-        unused.push(Unused {
-            process: mark.process,
-            is_poor,
-            in_place: mark.in_place,
-            inode: mark.inode,
-            made: mark.made,
-            is_doubtful: false,
-            at,
-            until: None,
+    fn add(&mut self, name: RelPath, mark: &Mark, at: Reported, is_recorded: bool) {
+        let marks = self.names.entry(name).or_insert_with(|| Marks {
+            last: at.now,
+            watched: Watched::default(),
+            changes_below: false,
         });
+        marks.last = at.now;
+        marks.changes_below |= mark.subtree != Subtree::Same;
+        marks.watched.add(mark, at, is_recorded);
     }
 }

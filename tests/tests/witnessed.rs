@@ -437,7 +437,7 @@ fn many_saves_beside_many_witnessed_commands() {
         let at = steps.iter().position(is_it).unwrap_or_default();
         steps[at.saturating_sub(4)..(at + 3).min(steps.len())].join("\n")
     };
-    let mut certain = 0;
+    let (mut certain, mut own_likely) = (0, Vec::new());
     let mut likely: Vec<String> = Vec::new();
     for file in (0..FILES).filter(|file| is_tracked(*file) || *file < shared) {
         let blame = session.client.ok("file/blame", json!({"path": name(file)}));
@@ -458,13 +458,23 @@ fn many_saves_beside_many_witnessed_commands() {
                 "{line}\n{}",
                 about(&typed)
             );
+            if is_likely && file < own {
+                own_likely.push(format!("{}: {}", name(file), about(&typed)));
+            }
             match is_likely {
                 true => likely.push(typed.to_owned()),
                 false => certain += 1,
             }
         }
     }
-    println!("{certain} lines are certain, {} likely", likely.len());
+    println!(
+        "{certain} lines are certain, {} likely, {} of them in files of the command's own",
+        likely.len(),
+        own_likely.len(),
+    );
+    if let Some(first) = own_likely.first() {
+        println!("{first}");
+    }
     assert!(certain > 0);
     // An undo takes nothing of the user's, and all of the commands' where only
     // they have written.

@@ -346,6 +346,8 @@ pub enum Record {
     },
     /// What happened in a watched directory, in this order.
     Happened {
+        /// When the witness was told: the wall clock, in ns since 1970.
+        realtime: u64,
         /// The directory's path when the watch began.
         path: Vec<u8>,
         /// What happened to which name.
@@ -435,9 +437,14 @@ impl Record {
                 number(&process.started.to_le_bytes());
                 text(address, out);
             }
-            Self::Happened { path, events } => {
+            Self::Happened {
+                realtime,
+                path,
+                events,
+            } => {
                 number(&[9]);
                 number(&seq.to_le_bytes());
+                number(&realtime.to_le_bytes());
                 text(path, out);
                 let most = events.len().min(usize::from(u16::MAX));
                 out.extend_from_slice(&(most as u16).to_le_bytes());
@@ -523,13 +530,18 @@ impl Record {
                 address: input.text()?,
             },
             9 => {
-                let (path, mut events) = (input.text()?, Vec::new());
+                let (realtime, path) = (input.u64()?, input.text()?);
+                let mut events = Vec::new();
                 for _ in 0..input.take().map(u16::from_le_bytes)? {
                     let [event] = input.take()?;
                     let event = { EVENTS.into_iter() }.find(|one| *one as u8 == event)?;
                     events.push((event, input.text()?));
                 }
-                Self::Happened { path, events }
+                Self::Happened {
+                    realtime,
+                    path,
+                    events,
+                }
             }
             10 => Self::Missed,
             _ => return None,

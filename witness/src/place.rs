@@ -11,6 +11,7 @@ use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, open, openat, readlinkat, statx,
 };
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::marks::{Before, Identity, ProcessId};
 use crate::mounts;
@@ -85,6 +86,12 @@ pub(crate) fn has_other_names(stat: &Statx) -> bool {
 /// Returns the type in a mode.
 pub(crate) fn kind(mode: u16) -> u32 {
     u32::from(mode) & libc::S_IFMT
+}
+
+/// Returns a clock's time, in nanoseconds.
+pub(crate) fn now(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// A directory's identity and the mount that it is seen through.

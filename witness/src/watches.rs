@@ -9,7 +9,9 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{AtFlags, CWD};
 
 use crate::marks::{Event, Identity, Record};
-use crate::place::{identity, look};
+use rustix::time::ClockId;
+
+use crate::place::{identity, look, now};
 use crate::resolve::Place;
 
 /// The most directories that are watched. They count for the user's limit.
@@ -145,7 +147,11 @@ impl Batch {
     fn end(&mut self, mut record: impl FnMut(&Record)) {
         let Self { path, events, .. } = std::mem::take(self);
         if !events.is_empty() {
-            record(&Record::Happened { path, events });
+            record(&Record::Happened {
+                realtime: now(ClockId::Realtime),
+                path,
+                events,
+            });
         }
     }
 }

@@ -5,14 +5,14 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 
 use crate::address;
 use crate::callers::{Caller, Callers, Failed, read_bytes};
 use crate::calls::{Call, Named, WRITING, X32, decode};
 use crate::marks::{Before, Chance, Gap, Mark, Operation, Record};
 use crate::packing::Packing;
-use crate::place::{Places, kind};
+use crate::place::{Places, kind, now};
 use crate::processes::{Notification, Shared};
 use crate::resolve::{Place, Request, Unresolved, Wants};
 use crate::ring::writer::Ring;
@@ -146,6 +146,11 @@ impl Witness {
         let mut watches = std::mem::take(&mut self.tools.watches);
         watches.drain(|record| self.record(record));
         self.tools.watches = watches;
+    }
+
+    /// Returns what is readable when something happens to watched names.
+    pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
+        self.tools.watches.descriptor()
     }
 
     /// Records what has happened to watched names, and tells the reader that it
@@ -299,10 +304,6 @@ impl Witness {
 
     /// Writes marks.
     fn write(&mut self, caller: &Caller, marks: Marks) {
-        let now = |clock| {
-            let time = clock_gettime(clock);
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        };
         let (realtime, boottime) = (now(ClockId::Realtime), now(ClockId::Boottime));
         for (operation, mut place) in marks {
             let is_directory = { place.object }.is_some_and(|it| kind(it.mode) == libc::S_IFDIR);

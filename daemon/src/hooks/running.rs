@@ -450,7 +450,7 @@ async fn open_left(
         let main = id.split('/').next().unwrap_or(id);
         let is_named = |pid| main.len() >= ID && proc::environment_says(pid, main);
         let left = scanned.left(&all, &hook, &taken, is_named).into_iter();
-        left.filter(|one| may_be_a_command(one) && !proc::is_witness(one.process.pid))
+        left.filter(|one| may_be_a_command(one) && !proc::is_witness_or_ends(one.process.pid))
             .filter(|one| known.is_empty() || known.contains(&one.session))
             .copied()
             .collect::<Vec<Placed>>()

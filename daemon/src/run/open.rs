@@ -186,6 +186,12 @@ impl Daemon {
             unfinished: Unfinished::default(),
             decoders: Semaphore::new(DECODERS),
         };
+        let rings = Rings::new(
+            places.clone(),
+            workspace.clone(),
+            Agent::programs(),
+            events.clone(),
+        );
         let sweeper = Sweeper::new(
             scope::Settings {
                 root: workspace.clone(),
@@ -194,13 +200,8 @@ impl Daemon {
                 exclude: globs.out_of_scope,
                 keep_file: config.contents_file,
                 keep_total: config.contents_total / 4,
+                fences: rings.fences().clone(),
             },
-            events.clone(),
-        );
-        let rings = Rings::new(
-            places.clone(),
-            workspace.clone(),
-            Agent::programs(),
             events.clone(),
         );
         let journal = Arc::new(journal);

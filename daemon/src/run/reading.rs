@@ -17,7 +17,7 @@ use super::lane::Lane;
 use crate::content::{Looked, Reader, Report};
 use crate::event::{Event, Reading};
 use crate::watch::{Backlog, Watcher};
-use crate::witness::Rings;
+use crate::witness::{Fences, Rings};
 use large::LargeReads;
 
 /// The largest file, in bytes, that the loop's own thread reads.
@@ -190,7 +190,8 @@ impl Daemon {
         if let Some(place) = self.slow_place(&order.path) {
             return self.read_slowly(place, Single::File(order));
         }
-        let inline = self.disk.inline_reads < INLINE_READS;
+        // The other threads pass the witnesses' fences.
+        let inline = self.disk.inline_reads < INLINE_READS && self.disk.rings.fences().is_empty();
         self.disk.inline_reads += usize::from(inline);
         if inline
             && let Looked::Read(report) = self
@@ -249,7 +250,8 @@ impl Daemon {
     /// Returns a function that does one read and sends its result to the loop.
     fn one_by_one(&self) -> impl Fn(Single) + Send + 'static + use<> {
         let reads = &self.disk.aside.large_reads;
-        one_by_one(&self.workspace.files, &self.events, reads)
+        let fences = self.disk.rings.fences();
+        one_by_one(&self.workspace.files, &self.events, reads, fences)
     }
 
     /// Passes the results of reads on another thread to the engine.
@@ -301,6 +303,7 @@ impl Daemon {
     /// Queues these reads for a thread, which passes the largest ones on.
     fn hand_over(&self, orders: Vec<ReadOrder>) {
         let (reader, events) = (self.workspace.files.clone(), self.events.clone());
+        let fences = self.disk.rings.fences().clone();
         let lane = self.disk.aside.large.clone();
         let reads = self.disk.aside.large_reads.clone();
         self.disk.aside.batches.push(orders, move |orders| {
@@ -312,17 +315,20 @@ impl Daemon {
                     Looked::Read(report) => readings.push(Reading::of(order, report)),
                     Looked::Larger(BATCH_BYTES..) => {
                         reads.queued(&order.path);
-                        lane.push(Single::File(order), one_by_one(&reader, &events, &reads));
+                        let how = one_by_one(&reader, &events, &reads, &fences);
+                        lane.push(Single::File(order), how);
                     }
                     Looked::Larger(_) => later.push(order),
                 }
             }
             drop(visit);
             let last = later.is_empty();
+            fences.pass();
             let _loop_has_ended = events.send(Event::Read { readings, last });
             let mut later = later.into_iter().peekable();
             while let Some(order) = later.next() {
                 let report = reader.read(&order);
+                fences.pass();
                 let _loop_has_ended = events.send(Event::Read {
                     readings: vec![Reading::of(order, Box::new(report))],
                     last: later.peek().is_none(),
@@ -417,13 +423,16 @@ fn one_by_one(
     reader: &Reader,
     events: &UnboundedSender<Event>,
     reads: &LargeReads,
+    fences: &Fences,
 ) -> impl Fn(Single) + Send + 'static + use<> {
     let (reader, events, reads) = (reader.clone(), events.clone(), reads.clone());
+    let fences = fences.clone();
     move |single| {
         let event = match single {
             Single::File(order) => {
                 let is_needed = || reads.is_needed(&order.path);
                 let report = reader.visit_while(&is_needed).read_whole(&order);
+                fences.pass();
                 match reads.ended(&order.path) {
                     true => Event::Read {
                         readings: vec![Reading::of(order, Box::new(report))],

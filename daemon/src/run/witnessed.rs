@@ -14,7 +14,7 @@ impl Daemon {
             return;
         }
         rings.retain(|seen| self.engine.needs_witness(seen));
-        rings.release(|seen| self.engine.needs_stored(seen));
+        rings.note_needed(|seen| self.engine.needs_stored(seen));
         let now = self.workspace.time.now();
         for (seen, sightings) in rings.read() {
             let input = Input::Witnessed { seen, sightings };

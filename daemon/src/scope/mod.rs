@@ -28,6 +28,7 @@ use touchmark_proto::{Error, ErrorCode, Places, RequestId};
 
 use crate::content::Reader;
 use crate::event::Event;
+use crate::witness::Fences;
 use known::Workspace;
 
 /// The longest time of a sweep that a command waits for. Directories that were
@@ -70,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) keep_file: u64,
     /// The limit, in bytes, for all stored contents that did not change yet.
     pub(crate) keep_total: u64,
+    /// Fences between what was read and what witnesses have recorded.
+    pub(crate) fences: Fences,
 }
 
 /// Sweeps the workspace, on a thread that starts with the first sweep.

@@ -17,6 +17,7 @@ use super::walk::moment;
 use crate::content::Met;
 use crate::content::{MAX_BYTES, Reader};
 use crate::system::open::trust;
+use crate::witness::Fences;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -41,6 +42,7 @@ fn settings(root: &Path) -> Settings {
         exclude: Patterns::default(),
         keep_file: 1 << 20,
         keep_total: 64 << 20,
+        fences: Fences::default(),
     }
 }
 

@@ -135,14 +135,17 @@ pub(crate) fn runs_this_program(pid: u32) -> bool {
     program(&pid.to_string()).is_some_and(|its| Some(its) == program("self"))
 }
 
-/// Returns whether a process witnesses commands. It may be older than this one,
-/// and its file replaced.
-pub(crate) fn is_witness(pid: u32) -> bool {
-    let program = fs::read_link(format!("/proc/{pid}/exe"));
-    let name = program
-        .ok()
-        .and_then(|path| path.file_name().map(ToOwned::to_owned));
-    name.is_some_and(|name| name.as_encoded_bytes().starts_with(WITNESS.as_bytes()))
+/// Returns whether a process only witnesses commands, or is about to end: it has
+/// no program any more. A witness may be older than this program, and its file
+/// replaced.
+pub(crate) fn is_witness_or_ends(pid: u32) -> bool {
+    match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(program) => program.file_name().is_some_and(|name| {
+            let name = name.as_encoded_bytes();
+            name.starts_with(WITNESS.as_bytes())
+        }),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 /// Returns the program and the arguments of a process; empty if there is no such

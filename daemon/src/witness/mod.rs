@@ -7,6 +7,7 @@
 
 mod above;
 mod family;
+mod fences;
 mod prior;
 mod probe;
 mod sightings;
@@ -27,6 +28,7 @@ use crate::event::Event;
 use crate::life::private_directory;
 use crate::watch::has_other_paths;
 pub(crate) use above::above;
+pub(crate) use fences::Fences;
 pub use probe::probe;
 use sightings::Translation;
 
@@ -44,6 +46,7 @@ pub(crate) struct Rings {
     agents: Vec<&'static str>,
     events: UnboundedSender<Event>,
     open: Vec<Ring>,
+    fences: Fences,
 }
 
 struct Ring {
@@ -79,7 +82,13 @@ impl Rings {
             agents,
             events,
             open: Vec::new(),
+            fences: Fences::default(),
         }
+    }
+
+    /// Returns the fences for what other threads read.
+    pub(crate) fn fences(&self) -> &Fences {
+        &self.fences
     }
 
     /// Makes the ring of a witness. Returns what to tell the engine at once: why
@@ -128,9 +137,12 @@ impl Rings {
         self.open.retain(|ring| is_needed(ring.seen));
     }
 
-    /// Lets the bytes be written over that witnesses have stored, where they are
-    /// not needed any more.
-    pub(crate) fn release(&mut self, is_needed: impl Fn(Seen) -> bool) {
+    /// Says which witnesses windows need now. What the others have stored may be
+    /// written over.
+    pub(crate) fn note_needed(&mut self, is_needed: impl Fn(Seen) -> bool) {
+        let needed = self.open.iter().filter(|ring| is_needed(ring.seen));
+        let needed = needed.map(|ring| (ring.seen, ring.path.clone()));
+        self.fences.set(needed.collect());
         let packed = self.open.iter_mut().filter(|ring| ring.packed > 0);
         for ring in packed.filter(|ring| !is_needed(ring.seen)) {
             let _more_stay = ring.reader.release(ring.packed);

@@ -87,14 +87,23 @@ impl Translation {
 
     /// Adds what a record says about the workspace.
     pub(super) fn add(&mut self, record: &Record, sightings: &mut Vec<Sighting>) {
-        let Record::Happened { path, events } = record else {
+        let Record::Happened {
+            realtime,
+            path,
+            events,
+        } = record
+        else {
             return sightings.extend(self.sighting(record));
         };
         let names = events.iter().filter_map(|(event, name)| {
             let path = [path, &b"/"[..], name].concat();
             Some((self.name(&path)?, *event))
         });
-        sightings.extend(names.map(|(name, event)| Sighting::Happened(name, prior::event(event))));
+        sightings.extend(names.map(|(name, event)| Sighting::Happened {
+            name,
+            event: prior::event(event),
+            at: realtime / 1_000_000,
+        }));
     }
 
     /// Returns what a record says about the workspace; `None` if nothing.
@@ -167,7 +176,6 @@ impl Translation {
                     _ => None,
                 }
                 .map(|object| object.inode),
-                is_new: mark.chance == Chance::IfNew,
                 is_poor: mark.chance == Chance::Poor,
                 process,
             }));

@@ -187,7 +187,7 @@ impl Core {
             hold,
             witnesses: &self.base.witnesses,
             open: true,
-            inode: None,
+            stamp: None,
         };
         let decision = decide(&self.base.state, seen);
         if decision == Decision::Hold {

@@ -3,9 +3,9 @@
 use touchmark_proto::RelPath;
 
 use crate::base::Base;
-use crate::input::Sighting;
+use crate::input::{Prior, Sighting};
 use crate::timers::Timer;
-use crate::witnesses::{Seen, UNUSED};
+use crate::witnesses::{Reported, Seen, UNUSED};
 
 impl Base {
     /// Takes what a witness has reported. No effect if it is not needed any more.
@@ -14,19 +14,43 @@ impl Base {
             match sighting {
                 Sighting::Began => self.witnesses.began(seen),
                 Sighting::Gap { why, lasts } => self.witnesses.lose(seen, why, lasts),
-                Sighting::Happened(name, event) => self.witnesses.happened(seen, &name, event),
+                Sighting::Happened { name, event, at } => {
+                    let next_read = self.tracker.next_ticket;
+                    { &mut self.witnesses }.happened(seen, (&name, event), at, next_read);
+                }
                 Sighting::Missed => self.witnesses.missed(seen),
                 Sighting::MayWrite(mark) => {
                     let file = self.state.names.file_of(&mark.name).clone();
-                    let recorded = self.state.paths.get(&file);
-                    let known = recorded.map(|state| state.held.hash.is_some());
-                    if known.is_some() {
+                    if self.state.paths.contains_key(&file) {
                         let due = self.now + UNUSED;
                         self.timers.insert((due, Timer::Marked(file.clone())));
                     }
-                    self.witnesses.mark(seen, mark, file, self.now, known);
+                    let is_recorded = self.is_as_recorded(&file, mark.prior);
+                    let at = Reported {
+                        now: self.now,
+                        next_read: self.tracker.next_ticket,
+                    };
+                    self.witnesses.mark(seen, mark, file, at, is_recorded);
                 }
             }
+        }
+    }
+
+    /// Returns whether what a file held before a mark is what is recorded of it, as
+    /// far as size and time tell: another author may have changed it a moment ago.
+    fn is_as_recorded(&self, file: &RelPath, prior: Prior) -> bool {
+        let Some(recorded) = self.state.paths.get(file) else {
+            return true;
+        };
+        let held = recorded.held;
+        let touched = self.tracker.live(file).and_then(|live| live.seen.mtime_ms);
+        match (prior, held.hash) {
+            (Prior::Absent | Prior::New, None) => true,
+            (Prior::File(file), Some(_)) => {
+                let modified = u64::try_from(file.modified / 1_000_000).unwrap_or(0);
+                file.size == held.size && modified == touched.unwrap_or(held.mtime_ms)
+            }
+            _ => false,
         }
     }
 

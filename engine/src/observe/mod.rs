@@ -94,6 +94,7 @@ impl Core {
             .tracker
             .reads
             .open_for_writing(path, outcome.open_for_writing);
+        self.base.witnesses.read(path, ticket);
         let is_copy = self.base.tracker.passing(path).copy_of().is_some();
         if is_copy || !self.base.state.paths.contains_key(path) {
             self.observe_copy(path, outcome);
@@ -167,7 +168,7 @@ impl Core {
             moved_in || before.is_some_and(|stamp| stamp.modified != content.stamp.modified);
 
         if recorded.hash == Some(content.hash) {
-            self.base.witnesses.written(path, hints.closes, false);
+            self.base.witnesses.unchanged(path);
             let moved = content.mtime_ms != recorded.mtime_ms;
             live.seen.mode = recorded
                 .mode
@@ -203,7 +204,7 @@ impl Core {
             hold: true,
             witnesses: &self.base.witnesses,
             open,
-            inode: Some(content.stamp.inode),
+            stamp: Some(content.stamp),
         };
         let decision = decide(&self.base.state, seen);
         let held = Held::from(content);
@@ -244,12 +245,10 @@ impl Core {
         self.release_held_back(path, content.hash, prefixes);
         if self.base.state.paths.get(path).map(|state| state.held.hash) == Some(Some(content.hash))
         {
-            self.base.witnesses.written(path, hints.closes, false);
+            self.base.witnesses.unchanged(path);
             return;
         }
         let version = self.base.make_version(path, held, None, decision);
-        let is_certain = evidence == Evidence::Process;
-        self.base.witnesses.written(path, hints.closes, is_certain);
         self.consume_marks(path, hints.closes, version);
         if evidence == Evidence::Declared
             && let Some(edit) = edit
@@ -265,7 +264,6 @@ impl Core {
     }
 
     fn observe_absence(&mut self, path: &RelPath, hints: Taken) {
-        self.base.witnesses.unread(path, hints.closes);
         let Some(state) = self.base.state.paths.get(path) else {
             return;
         };
@@ -286,7 +284,7 @@ impl Core {
             hold: true,
             witnesses: &self.base.witnesses,
             open: false,
-            inode: None,
+            stamp: None,
         };
         let wait = Wait::until(self.base.now + self.base.config.settle);
         match decide(&self.base.state, seen) {

@@ -118,11 +118,10 @@ impl Core {
                 hold: false,
                 witnesses: &self.base.witnesses,
                 open: false,
-                inode: None,
+                stamp: None,
             };
             let decision = decide(&self.base.state, seen);
             self.base.make_version(path, Held::ABSENT, None, decision);
-            self.base.witnesses.removed(path);
         }
         if is_unnamed {
             self.base.record(Fact::CopyDropped { path: path.clone() });
@@ -152,7 +151,7 @@ impl Core {
             hold: true,
             witnesses: &self.base.witnesses,
             open: true,
-            inode: None,
+            stamp: None,
         };
         let decision = decide(&self.base.state, seen);
         if decision == Decision::Hold {
@@ -190,7 +189,7 @@ impl Core {
             hold: false,
             witnesses: &self.base.witnesses,
             open: true,
-            inode: None,
+            stamp: None,
         };
         let decision = decide(&self.base.state, seen);
         let version = self.base.make_version(to, held, Some(from), decision);

@@ -137,9 +137,9 @@ impl Core {
             (None, Some(before)) => kind_between(before.hash, change.after.hash),
         };
         let before = before.unwrap_or(Held::ABSENT);
-        self.base.witnesses.recorded(path, change.after);
+        self.base.witnesses.swept(path, change.after);
         if let Some(from) = &change.from {
-            self.base.witnesses.recorded(from, Held::ABSENT);
+            self.base.witnesses.swept(from, Held::ABSENT);
         }
         let fact = VersionFact {
             from: change.from.clone(),

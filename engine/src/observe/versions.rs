@@ -53,6 +53,10 @@ impl Base {
             Some(from) => self.state.paths.get(from).and_then(|state| state.held.hash),
             None => before,
         };
+        for (name, held) in [(Some(path), held), (from, Held::ABSENT)] {
+            name.into_iter()
+                .for_each(|name| self.witnesses.recorded(name, held));
+        }
         let fresh = self.fresh_holders(path);
         if let Some(held) = link {
             // The version replaces the symlink at this name, not the file that

@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::input::{Prior, PriorFile};
+use crate::input::PriorFile;
+use watched::PROMPT;
 
 fn name(text: &str) -> RelPath {
     RelPath::new(text.as_bytes()).unwrap()
@@ -20,7 +21,11 @@ fn mark_tree(witnesses: &mut Witnesses, window: u64, text: &str, subtree: Subtre
         ..Mark::new(name(text))
     };
     let file = mark.name.clone();
-    witnesses.mark(Seen::Window(window), mark, file, 0, None);
+    witnesses.mark(Seen::Window(window), mark, file, at(0), true);
+}
+
+fn at(now: Millis) -> Reported {
+    Reported { now, next_read: 1 }
 }
 
 fn rules_out(witnesses: &Witnesses, window: u64, text: &str) -> bool {
@@ -88,10 +93,10 @@ fn of_agent() -> (Witnesses, Seen) {
     (witnesses, seen)
 }
 
-fn mark_at(witnesses: &mut Witnesses, seen: Seen, text: &str, at: Millis) {
+fn mark_at(witnesses: &mut Witnesses, seen: Seen, text: &str, now: Millis) {
     let mark = Mark::new(name(text));
     let file = mark.name.clone();
-    witnesses.mark(seen, mark, file, at, None);
+    witnesses.mark(seen, mark, file, at(now), true);
 }
 
 #[test]
@@ -180,252 +185,360 @@ fn too_many_names_are_all_names() {
     assert!(!rules_out(&witnesses, 1, "a"));
 }
 
+/// A change in place of `f`, at 2,000.
 const CHANGE: Change = Change {
-    closes: 1,
     is_removal: false,
     inode: Some(7),
+    changed: Some(2_000),
     open: false,
     is_contested: false,
-    now: 2_000 + PROMPT,
 };
 
-/// Returns a witness of a file with this many marks of a process that began
-/// with the window, at 1,000.
-fn counted(marks: u32) -> Witnesses {
-    let mut witnesses = Witnesses::default();
-    witnesses.announce(1);
-    witnesses.began(Seen::Window(1));
-    for _ in 0..marks {
-        add(&mut witnesses, Some((1_000, None)), false);
-    }
-    witnesses
+/// A witness of `f`, whose marks are made by a process that began with the
+/// window, at 1,000.
+struct Stage {
+    witnesses: Witnesses,
+    /// The number of the next read.
+    next_read: u64,
 }
 
-/// Returns the mark of a write in place of `f`, whose process is not known.
+impl Stage {
+    fn new() -> Self {
+        let mut witnesses = Witnesses::default();
+        witnesses.announce(1);
+        witnesses.began(Seen::Window(1));
+        Self {
+            witnesses,
+            next_read: 1,
+        }
+    }
+
+    /// Orders a read. Returns its number.
+    fn read(&mut self) -> u64 {
+        self.next_read += 1;
+        self.next_read - 1
+    }
+
+    /// Records what a read has found.
+    fn records(&mut self, read: u64, content: &str) -> &mut Self {
+        self.witnesses.read(&name("f"), read);
+        self.witnesses.recorded(&name("f"), held(content));
+        self
+    }
+
+    /// A read has found what is recorded.
+    fn finds(&mut self, read: u64) -> &mut Self {
+        self.witnesses.read(&name("f"), read);
+        self.witnesses.unchanged(&name("f"));
+        self
+    }
+
+    /// Marks `f`, at 2,000. `is_recorded`: it holds what is recorded.
+    fn mark(&mut self, mark: Mark, is_recorded: bool) -> &mut Self {
+        let seen = Seen::Window(1);
+        let at = Reported {
+            now: 2_000,
+            next_read: self.next_read,
+        };
+        { &mut self.witnesses }.mark(seen, mark, name("f"), at, is_recorded);
+        self
+    }
+
+    fn event(&mut self, event: NameEvent, at: Millis) -> &mut Self {
+        let next_read = self.next_read;
+        { &mut self.witnesses }.happened(Seen::Window(1), (&name("f"), event), at, next_read);
+        self
+    }
+
+    /// Writes in place.
+    fn writes(&mut self) -> &mut Self {
+        self.mark(in_place(), true).event(NameEvent::Closed, 2_000)
+    }
+
+    fn judge(&self, change: Change) -> Verdict {
+        self.witnesses.judge(1, 1_000, &[&name("f")], change)
+    }
+}
+
+/// Returns the mark of a write in place of `f`, by a process of the command.
 fn in_place() -> Mark {
     Mark {
         made: 2_000,
         inode: Some(7),
-        ..Mark::new(name("f"))
-    }
-}
-
-fn add(witnesses: &mut Witnesses, process: Option<(Millis, Option<Millis>)>, removes: bool) {
-    let process = process.map(|(began, typed)| Marker { began, typed });
-    let mark = Mark {
-        removes,
-        process,
-        ..in_place()
-    };
-    witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, Some(true));
-}
-
-fn judge(witnesses: &Witnesses, change: Change) -> Verdict {
-    witnesses.judge(1, 1_000, &[&name("f")], change)
-}
-
-#[test]
-fn a_file_is_followed_from_before_its_first_mark() {
-    let mark = |made, changed| Mark {
-        made,
         process: Some(Marker {
             began: 1_000,
             typed: None,
         }),
-        prior: Prior::File(PriorFile {
-            inode: 7,
-            size: 1,
-            changed,
-            modified: 0,
-            mode: None,
-            stored: None,
-        }),
+        prior: prior(0),
         events: Some(vec![NameEvent::Closed]),
         ..Mark::new(name("f"))
-    };
-    // When the content before the second mark was changed, in milliseconds.
-    for (changed, is_certain) in [(2_001, true), (2_000 + PROMPT + 1, false)] {
-        let mut witnesses = Witnesses::default();
-        witnesses.announce(1);
-        witnesses.began(Seen::Window(1));
-        for mark in [mark(2_000, 0), mark(2_500, changed as i64 * 1_000_000)] {
-            witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, None);
-            witnesses.happened(Seen::Window(1), &name("f"), NameEvent::Closed);
-        }
-        let change = SweptFile {
-            changed_ms: Some(2_501),
-            ..SweptFile::new(name("f"), None, Held::ABSENT)
-        };
-        let held = Held {
-            hash: Some(touchmark_proto::Hash::of(b"new")),
-            ..Held::ABSENT
-        };
-        let change = SweptFile {
-            after: held,
-            ..change
-        };
-        let judged = witnesses.judge_untracked(1, 1_000, &change);
-        assert_eq!(judged == Verdict::Written, is_certain, "{judged:?}");
-        // What was there is asked for once.
-        let [file] = &witnesses.marked(1).unwrap()[..] else {
-            panic!("one file")
-        };
-        assert!(matches!(file.prior, Prior::File(_)));
-        witnesses.recorded(&name("f"), held);
-        assert_eq!(witnesses.marked(1).unwrap()[0].prior, Prior::Held(held));
+    }
+}
+
+/// Returns a file that was changed then, in milliseconds.
+fn prior(changed: Millis) -> Prior {
+    Prior::File(PriorFile {
+        inode: 7,
+        size: 1,
+        changed: changed as i64 * 1_000_000,
+        modified: 0,
+        mode: None,
+        stored: None,
+    })
+}
+
+fn held(text: &str) -> Held {
+    Held {
+        hash: Some(touchmark_proto::Hash::of(text.as_bytes())),
+        ..Held::ABSENT
     }
 }
 
 #[test]
-fn changes_use_marks_up() {
-    let mut witnesses = counted(2);
-    let twice = Change {
-        closes: 2,
-        ..CHANGE
+fn a_change_is_the_commands_if_its_marks_explain_all_that_happened() {
+    let closed = NameEvent::Closed;
+    assert_eq!(Stage::new().judge(CHANGE), Verdict::NotWritten);
+    assert_eq!(Stage::new().writes().judge(CHANGE), Verdict::Written);
+    let twice = Stage::new().writes().writes().judge(CHANGE);
+    assert_eq!(twice, Verdict::Written);
+    let mut more = Stage::new();
+    assert_eq!(
+        more.writes().event(closed, 2_000).judge(CHANGE),
+        Verdict::Unknown
+    );
+    let mut less = Stage::new();
+    assert_eq!(less.mark(in_place(), true).judge(CHANGE), Verdict::Unknown);
+    let mut moved = Stage::new();
+    moved
+        .mark(in_place(), true)
+        .event(NameEvent::MovedTo, 2_000);
+    assert_eq!(moved.judge(CHANGE), Verdict::Unknown);
+    let mut late = Stage::new();
+    late.mark(in_place(), true).event(closed, 2_300);
+    assert_eq!(late.judge(CHANGE), Verdict::Unknown);
+    let mut missed = Stage::new();
+    missed.writes().witnesses.missed(Seen::Window(1));
+    assert_eq!(missed.judge(CHANGE), Verdict::Unknown);
+    let mut other = Stage::new();
+    other.mark(in_place(), false).event(closed, 2_000);
+    assert_eq!(
+        other.judge(CHANGE),
+        Verdict::Unknown,
+        "it was changed before"
+    );
+}
+
+#[test]
+fn a_change_must_be_what_the_last_mark_leaves() {
+    let cases = [
+        Change {
+            is_removal: true,
+            ..CHANGE
+        },
+        Change {
+            inode: Some(8),
+            ..CHANGE
+        },
+        Change {
+            changed: Some(2_001 + PROMPT),
+            ..CHANGE
+        },
+        Change {
+            open: true,
+            ..CHANGE
+        },
+        Change {
+            is_contested: true,
+            ..CHANGE
+        },
+    ];
+    for change in cases {
+        let judged = Stage::new().writes().judge(change);
+        assert_eq!(judged, Verdict::Unknown, "{change:?}");
+    }
+    let gone = Mark {
+        removes: true,
+        in_place: false,
+        events: Some(vec![NameEvent::Removed]),
+        ..in_place()
     };
-    let thrice = Change {
-        closes: 3,
-        ..CHANGE
-    };
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
-    assert_eq!(judge(&witnesses, twice), Verdict::Written);
-    assert_eq!(judge(&witnesses, thrice), Verdict::Unknown);
-    witnesses.written(&name("f"), 1, true);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
-    assert_eq!(judge(&witnesses, twice), Verdict::Unknown);
-    witnesses.written(&name("f"), 1, true);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+    let mut removed = Stage::new();
+    removed.mark(gone, true).event(NameEvent::Removed, 2_000);
+    assert_eq!(removed.judge(Change::GONE), Verdict::Written);
+    assert_eq!(removed.judge(CHANGE), Verdict::Unknown);
     let open = Change {
         open: true,
         ..CHANGE
     };
-    assert_eq!(judge(&witnesses, open), Verdict::Unknown);
-    assert_eq!(judge(&counted(1), open), Verdict::Unknown);
-    let unclosed = Change {
-        closes: 0,
-        ..CHANGE
-    };
-    assert_eq!(judge(&counted(1), unclosed), Verdict::Unknown);
+    assert_eq!(Stage::new().judge(open), Verdict::NotWritten, "no mark");
 }
 
 #[test]
-fn what_another_author_may_have_closed_too_is_not_certain() {
-    let late = Change {
-        now: 2_001 + PROMPT,
-        ..CHANGE
-    };
-    assert_eq!(judge(&counted(1), late), Verdict::Unknown);
-    let contested = Change {
-        is_contested: true,
-        ..CHANGE
-    };
-    assert_eq!(judge(&counted(1), contested), Verdict::Unknown);
-    assert_eq!(judge(&counted(0), contested), Verdict::NotWritten);
+fn a_write_in_place_that_took_long_is_not_certain_after_another_one() {
+    for (changed, expected) in [
+        (2_001, Verdict::Written),
+        (2_001 + PROMPT, Verdict::Unknown),
+    ] {
+        let second = Mark {
+            made: 2_100,
+            prior: prior(changed),
+            ..in_place()
+        };
+        let mut stage = Stage::new();
+        stage
+            .writes()
+            .mark(second, true)
+            .event(NameEvent::Closed, 2_100);
+        let change = Change {
+            changed: Some(2_101),
+            ..CHANGE
+        };
+        assert_eq!(stage.judge(change), expected, "{changed}");
+    }
 }
 
 #[test]
-fn a_mark_whose_call_may_still_come_is_not_used_up() {
-    let mut witnesses = counted(1);
-    let other = Change {
-        inode: Some(8),
+fn what_was_recorded_is_explained_no_more() {
+    let mut stage = Stage::new();
+    let read = stage.writes().read();
+    stage.records(read, "own");
+    assert_eq!(stage.judge(CHANGE), Verdict::NotWritten, "another author's");
+    let open = Change {
+        open: true,
         ..CHANGE
     };
-    assert_eq!(judge(&witnesses, other), Verdict::Unknown);
-    witnesses.written(&name("f"), 1, false);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
-    witnesses.count_until(&name("f"), 2_000 + UNUSED, 3);
-    witnesses.looked(&name("f"), 3);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+    assert_eq!(stage.judge(open), Verdict::Unknown);
+    let read = stage.writes().read();
+    assert_eq!(stage.judge(CHANGE), Verdict::Written);
+    // What is there already is no version.
+    stage.finds(read);
+    assert_eq!(stage.judge(CHANGE), Verdict::NotWritten);
 }
 
 #[test]
-fn removals_have_marks_of_their_own() {
-    let mut witnesses = counted(1);
-    let gone = Change {
-        is_removal: true,
-        closes: 0,
-        ..CHANGE
-    };
-    assert_eq!(judge(&witnesses, gone), Verdict::NotWritten);
-    add(&mut witnesses, Some((1_000, None)), true);
-    assert_eq!(judge(&witnesses, gone), Verdict::Written);
-    witnesses.removed(&name("f"));
-    assert_eq!(judge(&witnesses, gone), Verdict::NotWritten);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
+fn what_comes_after_a_read_is_not_what_it_found() {
+    // Before the result of the read comes, the command writes again.
+    let mut stage = Stage::new();
+    let read = stage.writes().read();
+    stage.writes().records(read, "own");
+    assert_eq!(stage.judge(CHANGE), Verdict::Written);
+    // The mark comes before the read, and its event after it.
+    let mut stage = Stage::new();
+    stage.mark(in_place(), true);
+    let read = stage.read();
+    stage
+        .event(NameEvent::Closed, 2_000)
+        .records(read, "another's");
+    assert_eq!(stage.judge(CHANGE), Verdict::Written);
+    // So may the event of another author.
+    stage.event(NameEvent::Closed, 2_000);
+    assert_eq!(stage.judge(CHANGE), Verdict::Unknown);
+    let read = stage.read();
+    stage.records(read, "both");
+    assert_eq!(stage.judge(CHANGE), Verdict::NotWritten);
+    // A content that was read at a time that is not known.
+    let mut stage = Stage::new();
+    stage.writes().witnesses.recorded(&name("f"), held("own"));
+    assert_eq!(stage.judge(CHANGE), Verdict::Written);
+}
+
+#[test]
+fn a_call_that_may_still_come_is_not_forgotten() {
+    let mut stage = Stage::new();
+    let read = stage.mark(in_place(), true).read();
+    stage.records(read, "another author's");
+    let read = stage.read();
+    stage.finds(read).event(NameEvent::Closed, 2_001);
+    assert_eq!(stage.judge(CHANGE), Verdict::Unknown);
+    let read = stage.read();
+    stage.records(read, "own");
+    assert_eq!(stage.judge(CHANGE), Verdict::NotWritten);
+}
+
+#[test]
+fn a_mark_without_effect_ends_after_a_look() {
+    let mut stage = Stage::new();
+    stage.mark(in_place(), true);
+    assert!(!stage.witnesses.has_old(&name("f"), 2_000 + UNUSED - 1));
+    assert!(stage.witnesses.has_old(&name("f"), 2_000 + UNUSED));
+    stage.witnesses.count_until(&name("f"), 2_000 + UNUSED, 3);
+    stage.witnesses.looked(&name("f"), 2);
+    assert_eq!(stage.judge(CHANGE), Verdict::Unknown);
+    stage.witnesses.looked(&name("f"), 3);
+    assert_eq!(stage.judge(CHANGE), Verdict::NotWritten);
 }
 
 #[test]
 fn a_call_that_will_fail_explains_nothing() {
-    let mut witnesses = counted(0);
-    let process = |began| Some(Marker { began, typed: None });
-    let mut may_write = |is_new, is_poor, began| {
-        let mark = Mark {
-            is_new,
-            is_poor,
-            process: process(began),
-            ..in_place()
-        };
-        witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, Some(true));
-        judge(&witnesses, CHANGE)
-    };
-    assert_eq!(may_write(false, true, 1_000), Verdict::Unknown);
-    assert_eq!(may_write(true, false, 1_001), Verdict::Unknown);
-    assert_eq!(may_write(false, false, 1_000), Verdict::Written);
-    witnesses.written(&name("f"), 1, true);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
-    // The same process goes on.
-    add(&mut witnesses, Some((1_001, None)), false);
-    witnesses.written(&name("f"), 1, true);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
-    // What replaces a file that the command removes.
-    add(&mut witnesses, Some((1_000, None)), true);
-    let mark = Mark {
-        is_new: true,
-        process: process(1_000),
+    let poor = Mark {
+        is_poor: true,
+        prior: Prior::Absent,
         ..in_place()
     };
-    witnesses.mark(Seen::Window(1), mark, name("f"), 2_000, Some(true));
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Written);
+    let mut stage = Stage::new();
+    assert_eq!(stage.mark(poor, true).judge(CHANGE), Verdict::NotWritten);
+    assert_eq!(stage.writes().judge(CHANGE), Verdict::Written);
+    // What was there is that of the call that may succeed.
+    assert_eq!(stage.witnesses.marked(1).unwrap()[0].prior, prior(0));
 }
 
 #[test]
-fn a_mark_without_effect_ends() {
-    let mut witnesses = counted(1);
-    assert!(!witnesses.has_old(&name("f"), 2_000 + UNUSED - 1));
-    assert!(witnesses.has_old(&name("f"), 2_000 + UNUSED));
-    witnesses.count_until(&name("f"), 2_000 + UNUSED, 7);
-    assert!(!witnesses.has_old(&name("f"), 9_000));
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
-    witnesses.looked(&name("f"), 6);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
-    witnesses.looked(&name("f"), 7);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::NotWritten);
+fn the_processes_must_be_the_commands() {
+    let cases = [
+        Some((1_000, None)),
+        None,
+        Some((900, None)),
+        Some((1_000, Some(1_000))),
+        Some((1_000, Some(900))),
+    ];
+    let certain = [true, false, false, false, true];
+    for (process, is_certain) in cases.into_iter().zip(certain) {
+        let process = process.map(|(began, typed)| Marker { began, typed });
+        let mark = Mark {
+            process,
+            ..in_place()
+        };
+        let mut stage = Stage::new();
+        stage.mark(mark, true).event(NameEvent::Closed, 2_000);
+        let judged = stage.judge(CHANGE);
+        assert_eq!(judged == Verdict::Written, is_certain, "{process:?}");
+    }
 }
 
 #[test]
-fn only_processes_of_the_command_that_no_person_types_into_are_certain() {
-    let of = |process| {
-        let mut witnesses = counted(0);
-        add(&mut witnesses, process, false);
-        judge(&witnesses, CHANGE)
+fn what_an_untracked_file_held_is_asked_for_from_its_first_mark() {
+    let mut stage = Stage::new();
+    let second = Mark {
+        prior: prior(2_000),
+        ..in_place()
     };
-    assert_eq!(of(Some((2_000, None))), Verdict::Written);
-    assert_eq!(of(None), Verdict::Unknown);
-    // Before the window.
-    assert_eq!(of(Some((900, None))), Verdict::Unknown);
-    assert_eq!(of(Some((2_000, Some(900)))), Verdict::Written);
-    assert_eq!(of(Some((2_000, Some(1_500)))), Verdict::Unknown);
-}
-
-#[test]
-fn a_file_that_was_not_seen_at_first_is_never_certain() {
-    let mut witnesses = counted(0);
-    mark(&mut witnesses, 1, "f");
-    add(&mut witnesses, Some((2_000, None)), false);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
-    witnesses.written(&name("f"), 2, true);
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
-    let mut witnesses = counted(1);
-    mark(&mut witnesses, 1, "f");
-    assert_eq!(judge(&witnesses, CHANGE), Verdict::Unknown);
+    let writes = |stage: &mut Stage, mark| {
+        stage.mark(mark, true).event(NameEvent::Closed, 2_000);
+    };
+    writes(&mut stage, in_place());
+    writes(&mut stage, second.clone());
+    let asked = |stage: &Stage| stage.witnesses.marked(1).unwrap()[0].prior;
+    assert_eq!(asked(&stage), prior(0));
+    let swept = SweptFile {
+        inode: Some(7),
+        changed_ms: Some(2_001),
+        ..SweptFile::new(name("f"), None, held("own"))
+    };
+    let judged = stage.witnesses.judge_untracked(1, 1_000, &swept);
+    assert_eq!(judged, Verdict::Written);
+    stage.witnesses.swept(&name("f"), held("own"));
+    assert_eq!(asked(&stage), Prior::Held(held("own")));
+    writes(&mut stage, second);
+    assert_eq!(asked(&stage), prior(2_000));
+    // A name that was to be new, and was not made.
+    let new = Mark {
+        prior: Prior::New,
+        events: Some(vec![NameEvent::Created, NameEvent::Closed]),
+        ..in_place()
+    };
+    let mut stage = Stage::new();
+    stage.mark(new, true);
+    assert_eq!(asked(&stage), Prior::Unknown);
+    stage.event(NameEvent::Created, 2_000);
+    assert_eq!(asked(&stage), Prior::Absent);
 }

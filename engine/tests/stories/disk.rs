@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use touchmark_engine::{
-    Comparison, Content, Fact, Found, Held, Hint, Input, Learned, Object, Question, ReadOrder,
-    ReadOutcome, Saved, Stamp, Sweep, Swept, SweptFile,
+    Comparison, Content, Fact, Found, Held, Hint, Input, Learned, Object, Prior, PriorFile,
+    Question, ReadOrder, ReadOutcome, Saved, Stamp, Sweep, Swept, SweptFile,
 };
 use touchmark_proto::files::FileStatus;
 use touchmark_proto::{ClientPath, Error, RelPath, Request};
@@ -19,7 +19,7 @@ pub(crate) struct Disk {
     files: BTreeMap<u64, (String, u64)>,
     /// For each name that is a symlink: its target.
     links: BTreeMap<RelPath, RelPath>,
-    stamps: u64,
+    pub(crate) stamps: u64,
     /// Whether no later write can have the time of the last one.
     settled: bool,
     /// Whether stats are not compared.
@@ -96,6 +96,20 @@ impl Disk {
         }
     }
 
+    /// Returns what a witness finds at a name.
+    pub(crate) fn prior(&self, name: &RelPath) -> Prior {
+        self.stamp(name).map_or(Prior::Absent, |stamp| {
+            Prior::File(PriorFile {
+                inode: stamp.inode,
+                size: stamp.size,
+                changed: stamp.changed,
+                modified: stamp.changed,
+                mode: None,
+                stored: None,
+            })
+        })
+    }
+
     fn stamp(&self, name: &RelPath) -> Option<Stamp> {
         let inode = self.names.get(name)?;
         let (content, time) = &self.files[inode];
@@ -103,7 +117,7 @@ impl Disk {
             inode: *inode,
             size: content.len() as u64,
             modified: *time as i64,
-            changed: *time as i64,
+            changed: *time as i64 * 1_000_000,
             ..Stamp::default()
         })
     }
@@ -172,6 +186,8 @@ impl Stage {
                 let swept = self.disk.look();
                 self.feed(Input::Swept(swept));
             }
+            // What files are stamped with counts writes, unless this is said.
+            ["clock", time] => self.disk.stamps = time.parse().unwrap(),
             ["settled"] => self.disk.settled = true,
             ["comparisons", "stall"] => self.disk.slow = true,
             ["snapshot"] => {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use touchmark_engine::witnesses::Seen;
 use touchmark_engine::{
-    Config, Effect, Engine, Hint, Input, Mark, Marker, NameEvent, Prior, Record, Saved, Sighting,
-    State, Subtree, WriteOutcome,
+    Config, Effect, Engine, Hint, Input, Mark, Marker, NameEvent, Record, Saved, Sighting, State,
+    Subtree, WriteOutcome,
 };
 use touchmark_proto::changes::ModifiedTake;
 use touchmark_proto::commands::{CommandBegin, CommandEnd, CommandScope};
@@ -218,20 +218,19 @@ impl Stage {
                 let sighting = match words[2..] {
                     ["begins"] => Sighting::Began,
                     ["sees", name, ref how @ ..] => Sighting::MayWrite(Mark {
-                        made: self.now,
+                        made: self.disk.stamps,
                         removes: how == ["goes"],
                         events: Some(vec![match how {
                             ["goes"] => NameEvent::Removed,
                             ["in", "place"] => NameEvent::Closed,
                             _ => NameEvent::MovedTo,
                         }]),
-                        prior: Prior::Absent,
+                        prior: self.disk.prior(&path(name)),
                         subtree: match how {
                             ["moves"] => Subtree::Moved,
                             _ => Subtree::Same,
                         },
                         in_place: how == ["in", "place"],
-                        is_new: how == ["new"],
                         is_poor: how == ["in", "vain"],
                         process: (how != ["orphaned"]).then_some(Marker {
                             began: self.now,
@@ -239,8 +238,15 @@ impl Stage {
                         }),
                         ..Mark::new(path(name))
                     }),
-                    ["hears", name, "close"] => Sighting::Happened(path(name), NameEvent::Closed),
-                    ["hears", name, "move"] => Sighting::Happened(path(name), NameEvent::MovedTo),
+                    ["hears", name, event] => Sighting::Happened {
+                        name: path(name),
+                        event: match event {
+                            "close" => NameEvent::Closed,
+                            "remove" => NameEvent::Removed,
+                            _ => NameEvent::MovedTo,
+                        },
+                        at: self.disk.stamps,
+                    },
                     ["misses"] => Sighting::Missed,
                     _ => Sighting::passing(words[2..].join(" ")),
                 };

@@ -174,7 +174,8 @@ impl Holder {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: i64::from(limit.subsec_nanos()),
         });
-        let asks = self.witness.ring().asks().filter(|_| self.is_primary());
+        let is_primary = self.is_primary();
+        let asks = self.witness.ring().asks().filter(|_| is_primary);
         let watched = [
             Some(self.children.as_fd()),
             self.peer.as_ref().map(|peer| peer.fd.as_fd()),
@@ -183,6 +184,7 @@ impl Holder {
                 .filter(|_| calls)
                 .map(|it| it.as_fd()),
             asks.map(|asks| asks.as_fd()),
+            self.witness.events().filter(|_| is_primary),
         ];
         // The first one again stands for a descriptor that is not there.
         let children = self.children.as_fd();
@@ -198,11 +200,14 @@ impl Holder {
             }
             return Ready::default();
         }
-        let mut events = [PollFlags::empty(); 5];
+        let mut events = [PollFlags::empty(); 6];
         for ((event, wait), fd) in events.iter_mut().zip(&waits).zip(watched) {
             *event = fd.map_or(PollFlags::empty(), |_| wait.revents());
         }
-        let [children, peer, launcher, of, asks] = events;
+        let [children, peer, launcher, of, asks, happened] = events;
+        if !happened.is_empty() {
+            self.witness.note_events();
+        }
         if !asks.is_empty() {
             self.witness.answer();
         }

@@ -143,6 +143,7 @@ fn a_hostile_ring_ends() {
     let refused = Record::Refused(Refusal::Nested);
     let ended = Record::Ended;
     let happened = Record::Happened {
+        realtime: 1,
         path: b"/a".to_vec(),
         events: vec![(Event::Closed, b"b".to_vec()), (Event::MovedTo, Vec::new())],
     };

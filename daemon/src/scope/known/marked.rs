@@ -1,9 +1,7 @@
 //! Looks at what witnesses have marked (ATTR-3).
 
-use std::collections::{BTreeSet, HashSet};
-use std::time::Duration;
+use std::collections::HashSet;
 
-use touchmark_engine::ledger::wire_names::witness_name;
 use touchmark_engine::{MarkedFile, Swept, SweptFile};
 use touchmark_proto::{RelPath, native};
 
@@ -13,10 +11,6 @@ use crate::content::Met;
 use crate::guard::is_temporary;
 use crate::scope::difference::{Difference, What};
 use crate::scope::walk::Task;
-
-/// How long a witness may take to record what has happened. Without it, what the
-/// marks explain counts as likely.
-const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Workspace<'_> {
     /// Looks at marked files, and with them at all other files unless they are
@@ -40,15 +34,7 @@ impl Workspace<'_> {
         met.extend(more);
         self.priors = Priors::default();
         // What happened until the files were read is known after this.
-        let rings: BTreeSet<_> = marked.iter().map(|file| file.by).collect();
-        for ring in rings {
-            let ring = self.settings.places.ring(&witness_name(ring));
-            match touchmark_witness::fence(&ring, PATIENCE) {
-                Ok(true) => {}
-                Ok(false) => tracing::warn!("a witness does not answer"),
-                Err(error) => tracing::debug!("{}: {error}", ring.display()),
-            }
-        }
+        self.settings.fences.pass();
         (swept, met)
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn variable(_pid: u32, _name: &str) -> Option<OsString> {
 }
 
 /// Returns false.
-pub(crate) fn is_witness(_pid: u32) -> bool {
+pub(crate) fn is_witness_or_ends(_pid: u32) -> bool {
     false
 }
 
