@@ -100,8 +100,8 @@ export const review = query(async () => {
 }, 600);
 export const undos = query(async () => (await call("undo/list", {})).undos, 600);
 
-/** The commands that run; their beginnings are no events. */
-export const running = query(async () => (await call("command/list", { limit: 100 })).commands.filter((row) => row.endedAt == null), 3000);
+/** The newest commands. Their beginnings are no events. */
+export const ran = query(async () => (await call("command/list", { limit: 100 })).commands, 3000);
 /** What was lost in the last day, and can be brought back. */
 export const losses = query(async () => {
   const [{ rows }, { items }] = await Promise.all([call("activity/list", { kinds: ["overwrote"], since: "@1d", limit: 3 }), call("recovery/list", {})]);
@@ -133,7 +133,7 @@ function take(events: Event[]): void {
   }
   if (versions > 0 || events.some((event) => event.type === "recovered")) losses.poke();
   if (listed) sessions.poke();
-  if (events.some((event) => event.type === "degraded" || event.type === "overflow")) status.poke();
+  if (events.some((event) => event.type === "degraded" || event.type === "overflow" || event.type === "command")) status.poke();
 }
 
 /** The number of a clock's fact, by which facts are in order. */
@@ -164,7 +164,7 @@ async function fill(): Promise<string> {
 }
 
 export function refresh(): void {
-  for (const list of [sessions, status, review, undos, running, losses]) list.poke();
+  for (const list of [sessions, status, review, undos, ran, losses]) list.poke();
 }
 
 /** Starts everything. */

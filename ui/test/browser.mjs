@@ -9,9 +9,9 @@
 // TOUCHMARK_STEPS      the steps to walk, such as "empty now burst"; all by default
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
@@ -292,6 +292,26 @@ async function now(walk) {
   await client.reads("claude-1", "src/\u202egpj.exe\u200b.js");
   await client.edits("claude-1", "src/\u202egpj.exe\u200b.js", "export {};", "export const a = 1;");
   await walk.sees("\\u202egpj.exe\\u200b.js", ".feed");
+}
+
+/** A session's witnessed commands, and of one of them a write that may be in another file as well. */
+async function witnessed(walk) {
+  const { page, client } = walk;
+  await client.session("witnessed", "codex");
+  write("docs/terms.md", "# Terms\n");
+  await client.reads("witnessed", "docs/terms.md");
+  const run = (line) => spawnSync(program, ["--workspace", root, "run", "--witness", "--session", "witnessed", "--", "sh", "-c", line], { env: environment, cwd: root, encoding: "utf8" }).stderr;
+  const said = run("true");
+  if (said.includes("not all writes were seen")) return void console.log(`not tested: witnessed commands on the page: ${said.trim()}`);
+  await walk.go(VIEWS.now);
+  const seen = page.locator(".sessions .witness");
+  await seen.filter({ hasText: /Witnessed since \d\d:\d\d: 1 command, seen whole$/ }).waitFor();
+  linkSync(join(root, "docs/terms.md"), join(base, "terms.md"));
+  run("echo 'No refunds.' >> docs/terms.md");
+  await seen.filter({ hasText: /2 commands, 1 not seen whole/ }).filter({ hasText: /Newest gap, \d\d:\d\d: a file with several names was written; it was `.*terms\.md/ }).waitFor();
+  await page.locator(".feed .entry", { hasText: "not all writes seen: a file with several names was written" }).waitFor();
+  assert.equal(await seen.count(), 1);
+  await walk.accessible("a witness");
 }
 
 /** Keeps one hunk and undoes another while an editor saves the same file; takes the undo back. */
@@ -862,7 +882,7 @@ async function refused(walk) {
   other.close();
 }
 
-const STEPS = { empty, now, review, groups, marks, rewind, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
+const STEPS = { empty, now, witnessed, review, groups, marks, rewind, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
 
 touchmark("start");
 const { server, address } = await serve();

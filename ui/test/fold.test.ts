@@ -18,6 +18,13 @@ test("what one command changed is one entry, with its command", () => {
   assert.equal(fold.entries[0]!.refs.length, 100);
 });
 
+test("an entry says that a witness has not seen all of its command's writes, and its branches", () => {
+  const fold = fresh();
+  fold.push(changed(version(1, "a", agent("s"), { command: "c1", evidence: "command" })), 0);
+  fold.push(ran("c1", "s", "git switch x", { branchBefore: "main", branchAfter: "x", unwitnessed: "a call went on without a mark" }), 0);
+  assert.equal(fold.entries[0]!.note, "main to x, not all writes seen: a call went on without a mark");
+});
+
 test("changes of one author without a pause are one entry, after a pause another", () => {
   const fold = fresh();
   fold.push(changed(version(1, "a", user), { added: 2, removed: 1 }), 0);

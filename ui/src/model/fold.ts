@@ -146,7 +146,11 @@ export class Fold {
     if (!entry) return;
     const branches = row.branchBefore && row.branchAfter && row.branchBefore !== row.branchAfter;
     entry.command = { id: row.command, text: shown(row.label ?? "a command") };
-    if (branches) entry.note = `${shown(row.branchBefore!)} to ${shown(row.branchAfter!)}`;
+    const notes = [
+      branches && `${shown(row.branchBefore!)} to ${shown(row.branchAfter!)}`,
+      row.unwitnessed && `not all writes seen: ${shown(row.unwitnessed)}`,
+    ].filter(Boolean);
+    if (notes.length > 0) entry.note = notes.join(", ");
     this.#touch(entry);
   }
 

@@ -6,7 +6,7 @@ import { now } from "../live.js";
 import type { Who } from "../model/authors.js";
 import { type Ref, refShown, split } from "../names.js";
 import { address } from "../router.js";
-import { ago, exact } from "../times.js";
+import { ago, clockTime, dayName, exact } from "../times.js";
 import { meaning } from "./words.js";
 
 /**
@@ -35,6 +35,12 @@ export function Word({ is, children }: { is: string; children?: ComponentChildre
 /** How long ago, with the exact time as a tooltip. */
 export function Ago({ time }: { time: number }) {
   return <time dateTime={new Date(time).toISOString()} title={exact(time)}>{ago(time, now.value)}</time>;
+}
+
+/** A time of the present day as its hour and minute, another one with its day. */
+export function At({ time }: { time: number }) {
+  const day = dayName(time) === dayName(now.value) ? "" : `${dayName(time)} `;
+  return <time dateTime={new Date(time).toISOString()} title={exact(time)}>{day}{clockTime(time, false)}</time>;
 }
 
 /** A file's name, which leads to its history. A long path loses its beginning, never the name. */

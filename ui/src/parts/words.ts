@@ -9,6 +9,7 @@ export const WORDS: ReadonlyArray<readonly [word: string, meaning: string]> = [
   ["you", "Every author who is no declared agent: a person, a formatter, git."],
   ["unknown", "Changed while touchmark was not watching."],
   ["command", "A shell command of an agent. All that it changed is recorded with it."],
+  ["witness", "It sees which files a command is about to write, so that what you save meanwhile is yours. A command is seen whole if no write can have gone unseen."],
   ["version", "One content of one file, with its author and what the attribution rests on."],
   ["review", "The changes of agents that you have neither kept, undone nor committed yet."],
   ["conflict", "A change that cannot be undone, since another author has changed the same lines afterwards. It stays."],

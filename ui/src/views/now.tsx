@@ -2,25 +2,30 @@
 // what is happening.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { copies, feedRevision, fold, losses, now, review, running, sessions, status } from "../live.js";
+import { copies, feedRevision, fold, losses, now, ran, review, sessions, status } from "../live.js";
 import { authors } from "../model/authors.js";
+import { commandShown } from "../model/doubts.js";
 import type { Entry } from "../model/fold.js";
-import { type Deed, deeds } from "../model/now.js";
+import { type Deed, deeds, witnessed } from "../model/now.js";
 import { waiting } from "../model/queue.js";
 import { refOf, refShown, shown, split } from "../names.js";
-import { Ago, Badge, Choices, Command, Counts, Empty, FileLink, Word } from "../parts/basics.js";
+import { Ago, At, Badge, Choices, Command, Counts, Empty, FileLink, Word } from "../parts/basics.js";
 import { spoken } from "../parts/toast.js";
 import { Virtual } from "../parts/virtual.js";
-import type { FileState, SessionRow } from "../protocol.js";
+import type { CommandGap, FileState, SessionRow, SessionWitnessed } from "../protocol.js";
 import { clockTime, count } from "../times.js";
 
 type Row =
   | { kind: "session"; key: string; row: SessionRow; open: boolean }
+  | { kind: "witness"; key: string; seen: SessionWitnessed; why: string; lines: number }
   | { kind: "copy"; key: string; session: SessionRow; file: FileState }
   | { kind: "note"; key: string; text: string }
   | { kind: "ended"; key: string; count: number };
 
 const HEIGHT = { session: 58, copy: 26, note: 26, ended: 44 } as const;
+const heightOf = (row: Row) => (row.kind === "witness" ? 26 + 19 * row.lines : HEIGHT[row.kind]);
+/** Characters of a gap's reason that fit into a line on a narrow screen. */
+const LINE = 44;
 /** Stale copies that are shown of a session that is not opened. */
 const SOME = 4;
 
@@ -39,12 +44,18 @@ function Sessions() {
   const [ended, setEnded] = useState(false);
   const held = useCopies(rows, opened);
   const doing = useDeeds();
+  const seenOf = status.value.value?.witnessed ?? [];
   const list = useMemo((): Row[] => {
     const all: Row[] = [];
     const order = [...(rows ?? [])].sort((one, other) => Number(other.stale > 0) - Number(one.stale > 0) || other.lastActive - one.lastActive);
     const add = (row: SessionRow) => {
       const open = opened.has(row.session);
       all.push({ kind: "session", key: row.session, row, open });
+      const seen = seenOf.find(({ session }) => session === row.session);
+      if (seen) {
+        const why = seen.gap ? gapOf(seen.gap) : "";
+        all.push({ kind: "witness", key: `${row.session}\0witness`, seen, why, lines: why === "" ? 0 : open ? Math.ceil((why.length + 20) / LINE) : 2 });
+      }
       if (!open && row.stale === 0) return;
       const files = held.get(row.session) ?? [];
       const shownOnes = open ? files : files.filter((file) => file.state !== "fresh").slice(0, SOME);
@@ -57,7 +68,7 @@ function Sessions() {
     if (closed.length > 0) all.push({ kind: "ended", key: "ended", count: closed.length });
     if (ended) closed.forEach(add);
     return all;
-  }, [rows, held, opened, ended]);
+  }, [rows, held, opened, ended, seenOf, ran.value.value]);
   const toggle = (id: string) => setOpened(new Set(opened.has(id) ? [...opened].filter((one) => one !== id) : [...opened, id]));
 
   return (
@@ -78,12 +89,13 @@ function Sessions() {
       ) : (
         <Virtual
           items={list}
-          heightOf={(row) => HEIGHT[row.kind]}
+          heightOf={heightOf}
           keyOf={(row) => row.key}
           label="Sessions"
           render={(row) => {
             switch (row.kind) {
               case "session": return <SessionLine row={row.row} deed={doing.get(authors.agent(row.row.session, row.row.label).key)} open={row.open} toggle={() => toggle(row.row.session)} />;
+              case "witness": return <Witness {...row} />;
               case "copy": return <Copy file={row.file} session={row.session} />;
               case "note": return <p class="copy soft">{row.text}</p>;
               case "ended": return <button type="button" class="quiet fold" aria-expanded={ended} onClick={() => setEnded(!ended)}>{count(row.count, "ended session")}</button>;
@@ -118,9 +130,9 @@ function useCopies(rows: readonly SessionRow[] | undefined, opened: ReadonlySet<
 /** What each session does now. The commands that run are asked for while this is looked at. */
 function useDeeds(): ReadonlyMap<string, Deed> {
   const revision = feedRevision.value;
-  const ran = running.value.value ?? [];
-  useEffect(() => now.subscribe(() => running.poke()), []);
-  return useMemo(() => deeds(fold.entries, ran, VERBS, (session) => authors.agent(session).key), [revision, ran]);
+  const commands = ran.value.value ?? [];
+  useEffect(() => now.subscribe(() => ran.poke()), []);
+  return useMemo(() => deeds(fold.entries, commands, VERBS, (session) => authors.agent(session).key), [revision, commands]);
 }
 
 /** What was lost in the last day, and can be brought back. */
@@ -180,6 +192,23 @@ function SessionLine({ row, deed, open, toggle }: { row: SessionRow; deed: Deed 
         <span class="soft">{count(row.reads, "read")}, {count(row.edits, "edit")} · <Ago time={row.lastActive} /></span>
       </span>
     </button>
+  );
+}
+
+/** Returns why a witness has not seen all writes of a command, and which command it was. */
+function gapOf({ command, why }: CommandGap): string {
+  const row = ran.value.value?.find((one) => one.command === command);
+  const label = row?.label?.replace(/^(.{60}).+$/s, "$1…");
+  return `${shown(why)}; it was ${shown(commandShown(command, row && { ...row, label: label ?? null }))}`;
+}
+
+/** What a witness has seen of a session's commands, and the newest gap. */
+function Witness({ seen, why, lines }: { seen: SessionWitnessed; why: string; lines: number }) {
+  return (
+    <div class="witness soft">
+      <p><Word is="witness">Witnessed</Word> since <At time={seen.since} />: {witnessed(seen)}</p>
+      {seen.gap && <p class="gap" style={{ WebkitLineClamp: String(lines) }} title={why}>Newest gap, <At time={seen.gap.at} />: {why}</p>}
+    </div>
   );
 }
 
@@ -249,7 +278,7 @@ function Feed() {
 function FeedLine({ entry, open, toggle }: { entry: Entry; open: boolean; toggle: () => void }) {
   const { refs, files, command, staleFor } = entry;
   const today = now.value - entry.time < 86_400_000;
-  const note = [command?.text && files > 1 ? undefined : command?.text && `by ${command.text}`, entry.note].filter(Boolean).join(", ");
+  const note = [entry.note, files > 1 ? undefined : command?.text && `by ${command.text}`].filter(Boolean).join(", ");
   const single = files === 1 && refs[0] !== undefined;
   return (
     <div class={`entry ${entry.verb}`}>
