@@ -157,7 +157,7 @@ function Help({ onClose }: { onClose: () => void }) {
         </dl>
       </div>
       <p class="soft">touchmark {place.value?.version ?? ""}. Built with Preact and CodeMirror: <a href="./licenses.txt" target="_blank" rel="noreferrer">their licences</a>.</p>
-      <button type="button" onClick={onClose} autofocus>Close</button>
+      <p class="actions"><button type="button" onClick={onClose} autofocus>Close</button></p>
     </Dialog>
   );
 }

@@ -84,6 +84,7 @@ export const sessions = query<SessionRow[]>(async () => {
   return rows;
 });
 
+/** Asked for while the page is looked at: most of it, such as a pause, is no event. */
 export const status = query(() => call("status", {}), 2000);
 /** The commands that the queue names; undefined for those that are no longer kept. */
 export const commands = new Map<string, CommandRow | undefined>();
@@ -133,7 +134,6 @@ function take(events: Event[]): void {
   }
   if (versions > 0 || events.some((event) => event.type === "recovered")) losses.poke();
   if (listed) sessions.poke();
-  if (events.some((event) => event.type === "degraded" || event.type === "overflow" || event.type === "command")) status.poke();
 }
 
 /** The number of a clock's fact, by which facts are in order. */
@@ -172,7 +172,9 @@ export async function start(): Promise<void> {
   onEvents(take);
   missed.subscribe((times) => void (times > 0 && fill().catch(() => undefined)));
   setInterval(() => {
-    if (document.visibilityState === "visible" && connection.peek() === "live") now.value = Date.now();
+    if (document.visibilityState !== "visible" || connection.peek() !== "live") return;
+    now.value = Date.now();
+    status.poke();
   }, 1000);
   const told = await about();
   if (told === "forbidden") return void (connection.value = "forbidden");

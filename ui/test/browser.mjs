@@ -402,6 +402,10 @@ async function review(walk) {
   await walk.sees("left for later");
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys and words" }).waitFor();
+  // It begins at its beginning, and its button is in reach.
+  assert.equal(await page.getByRole("dialog").evaluate((dialog) => dialog.scrollTop), 0);
+  const close = await page.getByRole("dialog").getByRole("button", { name: "Close" }).boundingBox();
+  assert.ok(close.y + close.height <= page.viewportSize().height, "the button of the help is out of sight");
   await walk.accessible("the help");
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -766,6 +770,20 @@ async function burst(walk) {
   });
 }
 
+/** A page that is open says that the user has paused touchmark, and that they have resumed it. Both need a terminal. */
+async function paused(walk) {
+  const { page } = walk;
+  const typed = (word) => execFileSync("script", ["-qec", `${program} --workspace ${root} ${word}`, "/dev/null"], { env: environment, encoding: "utf8" });
+  const banner = page.locator(".banner");
+  await banner.waitFor({ state: "detached" });
+  typed("pause");
+  await banner.filter({ hasText: "touchmark resume" }).waitFor();
+  await walk.accessible("paused");
+  await walk.picture("paused");
+  typed("resume");
+  await banner.waitFor({ state: "detached" });
+}
+
 /** The daemon ends and comes back: the page says so, and goes on by itself. */
 async function restart(walk) {
   const { page } = walk;
@@ -882,7 +900,7 @@ async function refused(walk) {
   other.close();
 }
 
-const STEPS = { empty, now, witnessed, review, groups, marks, rewind, modes, file, day, looks, keyboard, restart, refused, longFile, burst };
+const STEPS = { empty, now, witnessed, review, groups, marks, rewind, modes, file, day, looks, keyboard, paused, restart, refused, longFile, burst };
 
 touchmark("start");
 const { server, address } = await serve();

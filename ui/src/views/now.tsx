@@ -297,6 +297,7 @@ function FeedLine({ entry, open, toggle }: { entry: Entry; open: boolean; toggle
           <span class="stale-for" title={`Stale now: ${[...staleFor.values()].map((who) => who.name).join(", ")}`}>
             <span class="warn">stale for</span> {[...staleFor.values()].slice(0, 2).map((who) => <Badge key={who.key} who={who} />)}
             {staleFor.size > 2 && <span class="soft">+{staleFor.size - 2}</span>}
+            <span class="warn short">{staleFor.size} stale</span>
           </span>
         )}
       </div>

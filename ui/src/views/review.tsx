@@ -153,7 +153,7 @@ export function Review() {
   useEffect(() => void (opens.current = false), [commented]);
   const leave = (items: readonly Item[]) => setLater(new Set([...later, ...items.map(({ key }) => key)]));
   const itemsIn = (row: Row) => (row.kind === "item" ? [row.item] : row.group.all);
-  const nameOf = (row: Row) => (row.kind === "item" ? refShown(row.item.ref) : titleOf(row.group));
+  const nameOf = (row: Row) => `the changes of ${row.kind === "item" ? refShown(row.item.ref) : titleOf(row.group)}`;
   /** The outermost group that a row is in. */
   const around = (row: Row) => rows.slice(0, rows.indexOf(row) + 1).reverse().find((one) => one.kind === "group" && one.depth === 0) ?? row;
 
@@ -191,7 +191,7 @@ export function Review() {
     </span>
   );
   const off = busy || connection.value !== "live";
-  const what = text.trim() === "" ? "all agents" : `all that is listed for “${text.trim()}”`;
+  const what = text.trim() === "" ? "the changes of all agents" : `all changes listed for “${text.trim()}”`;
   return (
     <div class="review">
       <section class="queue" aria-labelledby="queue">

@@ -14,7 +14,7 @@ const NAMED = 200;
 
 interface Props {
   verb: "keep" | "undo";
-  /** What the changes have in common. */
+  /** What is kept or undone: "the changes of src/a.js". */
   what: string;
   /** Those that are still in the queue. */
   items: readonly Item[];
@@ -31,7 +31,7 @@ export function Ask({ verb, what, items, queue, off, act, close }: Props) {
   const doubts = isUndo ? doubtsOf(items.map(rowOf), queue.map(rowOf)) : [];
   const verbs = isUndo ? "Undo" : "Keep";
   return (
-    <Dialog title={`${verbs} the changes of ${what}?`} onClose={close}>
+    <Dialog title={`${verbs} ${what}?`} onClose={close}>
       {items.length === 0 && <p>Nothing of it is left in the queue.</p>}
       {sure.length > 0 && (
         <p>

@@ -1,6 +1,6 @@
 // Comments to agents: on the change that is shown, and all of them.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { now } from "../../live.js";
 import { authors } from "../../model/authors.js";
 import { changeOf, isWaiting, received } from "../../model/comments.js";
@@ -30,7 +30,8 @@ export function OnChange({ item, all, open, off, write, close }: { item: Item; a
   const own = all.filter((comment) => changeOf(comment) === item.key);
   const [text, setText] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  // Before the browser paints: nothing that is typed into the field is lost.
+  useLayoutEffect(() => {
     if (!open) return;
     setText(own.find(isWaiting)?.text ?? "");
     field.current?.focus();

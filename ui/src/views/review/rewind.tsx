@@ -45,7 +45,7 @@ export function Prompts({ stay }: { stay: (files: readonly UndoneFile[]) => void
   const { value: found, error } = prompts.value;
   const known = sessions.value.value;
   const state = known?.map(({ session, lastActive }) => `${session} ${lastActive}`).join(" ");
-  useEffect(() => prompts.poke(), [state]);
+  useEffect(() => (known ? prompts.poke() : undefined), [state]);
   return (
     <>
       <details class="history">
@@ -59,7 +59,7 @@ export function Prompts({ stay }: { stay: (files: readonly UndoneFile[]) => void
                 <span class="soft">{ago(prompt.row.time, now.value)}</span>
                 <Badge who={prompt.who} />
                 <span class="what" title={`${prompt.row.checkpoint}, ${exact(prompt.row.time)}: ${textOf(prompt)}`}>{textOf(prompt)}</span>
-                <button type="button" class="quiet" aria-label={`Go back to ${prompt.row.checkpoint}`} onClick={() => setAsked(prompt)}>{prompt.row.checkpoint}…</button>
+                <button type="button" class="quiet" aria-label={`Go back to ${prompt.row.checkpoint}`} onClick={() => setAsked(prompt)}>Go back…</button>
               </li>
             ))}
           </ul>
