@@ -547,7 +547,19 @@ fn snapshots_of_status() {
     let cause = "the limit of watches is reached: raise fs.inotify.max_user_watches";
     let degraded = json!([{"path": path(LONG), "cause": cause}]);
     let workspace = "/srv/projects/with/a/very/long/name/of/a/workspace/shop";
-    let status = of(report(workspace, degraded));
+    let mut status = report(workspace, degraded);
+    let why = "it connected to /run/build.sock: the program there may write for it";
+    let gap = json!({"command": "c1204", "at": NOW - MINUTE, "why": why});
+    let seen = |name: &str, commands: u64, incomplete: u64, gap: Value| {
+        json!({"session": name, "sessionLabel": name, "since": NOW - DAY, "commands": commands,
+               "incomplete": incomplete, "gap": gap})
+    };
+    status["witnessed"] = json!([
+        seen("claude-1", 1204, 0, Value::Null),
+        seen("codex-1", 12, 2, gap.clone()),
+        seen("gemini-12", 1, 1, gap),
+    ]);
+    let status = of(status);
     matches("status", |view| status::screen(&status, view));
 }
 

@@ -158,8 +158,11 @@ fn witnessed(one: &SessionWitnessed, view: &View) -> String {
     match &one.gap {
         None => format!("{name}: all writes of {commands} seen, the first {since}"),
         Some(gap) => format!(
-            "{name}: not all writes of {} of {commands} seen, the last of {} {}: {}",
-            one.incomplete,
+            "{name}: not all writes of {}{commands} seen, the last of {}, {}: {}",
+            match one.incomplete {
+                all if all == one.commands => String::new(),
+                some => format!("{some} of "),
+            },
             escaped(&gap.command, 20),
             view.ago(gap.at),
             escaped(&gap.why, MAX_NAME)

@@ -82,6 +82,8 @@ pub(crate) enum Note {
     StaleFor(Vec<Author>),
     /// These sessions have read a file that is deleted now.
     GoneFor(Vec<Author>),
+    /// Why a witness has not seen all writes of the command.
+    Unseen(String),
     /// Any other text.
     Text(String),
 }
@@ -188,6 +190,7 @@ impl Entry {
             match note {
                 Note::StaleFor(all) => all.into_iter().for_each(|one| self.stale(one, false)),
                 Note::GoneFor(all) => all.into_iter().for_each(|one| self.stale(one, true)),
+                Note::Unseen(_) => self.notes.push(note),
                 // The others are about one file.
                 _ => {}
             }

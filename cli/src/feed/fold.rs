@@ -238,7 +238,7 @@ impl Fold {
                 let what = ran(command).unwrap_or_else(|| "a command".into());
                 let changes = text::count(command.versions, "change");
                 let mut notes = vec![Note::Text(format!("{what}: {changes}"))];
-                notes.extend(unseen(command));
+                notes.extend(command.unwitnessed.clone().map(Note::Unseen));
                 let who = by(&command.session, &command.session_label);
                 entry(who, Verb::Ran, None, notes)
             }
@@ -313,16 +313,10 @@ fn ran(command: &CommandRow) -> Option<String> {
     Some(format!("`{}`", text::escaped(label, 60)))
 }
 
-/// Returns the remark that a witness has not seen all writes of a command.
-fn unseen(command: &CommandRow) -> Option<Note> {
-    let why = command.unwitnessed.as_deref()?;
-    let why = text::escaped(why, 200);
-    Some(Note::Text(format!("not all writes seen: {why}")))
-}
-
 /// Adds what is known of its command to an entry.
 fn name(entry: &mut Entry, command: &CommandRow) {
-    let unseen = unseen(command).filter(|note| !entry.notes.contains(note));
+    let unseen = command.unwitnessed.clone().map(Note::Unseen);
+    let unseen = unseen.filter(|note| !entry.notes.contains(note));
     entry.notes.extend(unseen);
     match &mut entry.burst {
         Some(burst) => {

@@ -31,8 +31,12 @@ const LEAST: usize = 16;
 /// The least number of columns for a path on one line with its line counts.
 const LEAST_PATH: usize = 8;
 
+/// The least number of columns for what is left of a remark.
+const LEAST_REMARK: usize = 8;
+
 /// The least number of columns with which an entry is one line, whatever its
-/// remarks lose. The command that brings back what was lost is never cut.
+/// remarks lose. The command that brings back what was lost is never cut, nor is
+/// what a witness has not seen.
 const ONE_LINE: usize = 80;
 
 /// A day in milliseconds.
@@ -95,9 +99,10 @@ impl Layout {
         });
         let counted =
             |[added, removed]: &[(Style, String); 2]| GAP + width(&added.1) + 1 + width(&removed.1);
-        let mut notes: Vec<(Style, String)> =
-            entry.burst.iter().map(|all| many(all, true)).collect();
-        notes.extend(entry.notes.iter().map(note));
+        let is_whole = |note: &Note| matches!(note, Note::Overwritten(Some(_)) | Note::Unseen(_));
+        let is_wide = self.view.columns.is_some_and(|all| all >= ONE_LINE);
+        let is_one = is_wide && !entry.notes.iter().any(is_whole);
+        let mut notes: Vec<(Style, String)> = entry.notes.iter().map(note).collect();
         // Counts that leave too little room for the path are a remark.
         let beside = self
             .view
@@ -109,22 +114,16 @@ impl Layout {
             }
             counts => (None, counts),
         };
-        if let Some([(_, added), (_, removed)]) = remark {
-            let first = usize::from(entry.burst.is_some());
-            notes.insert(first, (Style::new(), format!("{added} {removed}")));
+        let remark = remark.map(|[(_, added), (_, removed)]| format!("{added} {removed}"));
+        if let Some(burst) = &entry.burst {
+            let counted = remark.as_ref().map_or(1, |text| GAP + width(text));
+            let room = self.view.columns.filter(|_| is_wide);
+            let room = room.map(|all| all.saturating_sub(at + counted));
+            notes.insert(0, many(burst, room));
         }
-        let is_lost = |note: &Note| matches!(note, Note::Overwritten(Some(_)));
-        let is_wide = self.view.columns.is_some_and(|all| all >= ONE_LINE);
-        let is_one = is_wide && !entry.notes.iter().any(is_lost);
-        // How many files they are says more than the branches.
-        if is_one
-            && let (Some(burst), Some(first)) = (&entry.burst, notes.first_mut())
-            && self
-                .view
-                .columns
-                .is_some_and(|all| at + width(&first.1) > all)
-        {
-            *first = many(burst, false);
+        if let Some(text) = remark {
+            let first = usize::from(entry.burst.is_some());
+            notes.insert(first, (Style::new(), text));
         }
         if let Some(file) = &entry.path {
             let counted = counts.as_ref().map_or(0, counted);
@@ -229,7 +228,8 @@ impl Line {
     }
 
     /// Adds remarks, divided by commas. One that does not fit loses its middle if
-    /// the entry `is_one` line, else it begins a line below. One that is wider
+    /// the entry `is_one` line, or is left out if that leaves too little of it; else
+    /// it begins a line below. One that is wider
     /// than the terminal is wrapped between words, and a wider word loses its
     /// middle.
     fn notes(&mut self, notes: &[(Style, String)], columns: Option<usize>, is_one: bool) {
@@ -249,13 +249,17 @@ impl Line {
         }
         for (number, (style, text)) in notes.iter().enumerate() {
             let comma = usize::from(number + 1 < notes.len());
+            let begins = self.next() + usize::from(number > 0) * GAP;
+            let left = columns.saturating_sub(begins);
+            if is_one && left < LEAST_REMARK.min(width(text) + comma) {
+                return;
+            }
             self.comma(number);
             if self.next() + width(text) + comma <= columns {
                 self.push(*style, text);
                 continue;
             }
             if is_one {
-                let left = columns.saturating_sub(self.next());
                 self.push(*style, &cut(text, left));
                 return;
             }
@@ -328,22 +332,37 @@ fn verb(verb: Verb) -> (&'static str, Style) {
 }
 
 /// Returns what many changes have in common: the command, the number of files,
-/// their directory and, if wanted, the branches.
-fn many(burst: &Burst, with_branches: bool) -> (Style, String) {
+/// their directory and the branches. How many files they are says more than the
+/// branches, and these are left out if all of it is wider than `room`. If it is
+/// still wider, the directory is left out, and the command's text loses its
+/// middle.
+fn many(burst: &Burst, room: Option<usize>) -> (Style, String) {
     let files = text::count(burst.files.len() as u64, "file");
     let below = match directory(burst) {
         Some(directory) => format!(" in {}", escaped(&directory, MAX_NAME)),
         None => String::new(),
     };
-    let branches = burst.branches.as_ref().filter(|_| with_branches);
-    let branches = branches.map(|(before, after)| {
+    let branches = burst.branches.as_ref().map(|(before, after)| {
         let [before, after] = [before, after].map(|branch| escaped(branch, 40));
         format!(" ({before} to {after})")
     });
     let branches = branches.unwrap_or_default();
     let label = burst.label.as_ref();
-    let label = label.map_or_else(String::new, |label| format!("{label}: "));
-    (Style::new(), format!("{label}{files}{below}{branches}"))
+    let command = label.map_or_else(String::new, |label| format!("{label}: "));
+    let fits = |text: &String| room.is_none_or(|room| width(text) <= room);
+    let texts = [
+        format!("{command}{files}{below}{branches}"),
+        format!("{command}{files}{below}"),
+    ];
+    let text = match (texts.iter().find(|text| fits(text)), label, room) {
+        (Some(text), ..) => text.clone(),
+        (None, Some(label), Some(room)) => {
+            let left = room.saturating_sub(width(&files) + 2);
+            format!("{}: {files}", cut(label, left))
+        }
+        (None, ..) => format!("{files}{below}"),
+    };
+    (Style::new(), text)
 }
 
 /// Returns the innermost directory of all files; `None` if it is the workspace.
@@ -381,6 +400,10 @@ fn note(note: &Note) -> (Style, String) {
         Note::Mark(mark) => dim(mark),
         Note::StaleFor(sessions) => (style::WARN, format!("stale for {}", named(sessions))),
         Note::GoneFor(sessions) => (style::WARN, format!("gone for {}", named(sessions))),
+        Note::Unseen(why) => (
+            style::WARN,
+            format!("not all writes seen: {}", escaped(why, MAX_NAME)),
+        ),
         Note::Text(said) => plain(escaped(said, MAX_NAME)),
     }
 }

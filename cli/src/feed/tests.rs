@@ -10,6 +10,7 @@ use touchmark_client::proto::{
     VersionKind,
 };
 
+use super::entry::Verb;
 use super::{Entry, Fold, Layout, Note, Time, Who};
 use crate::table::View;
 use crate::text::width;
@@ -231,6 +232,19 @@ pub(crate) fn sample(one: &str, two: &str, paths: [&str; 5], now: u64) -> Vec<En
     }
     let ran = format!("ran c1 {one} 400 main topic/with/a/long/name");
     all.extend(fold.push(&event(20, &ran), 20_000));
+    for n in 0..12 {
+        let burst = format!("version {long}/{n} created {two} command=c2 lines=3/0");
+        all.extend(fold.push(&event(20, &burst), 20_000));
+    }
+    all.extend(fold.push(&event(20, &format!("ran c2 {two} 12 main main")), 20_000));
+    for line in [
+        format!("version {long} modified {one} command=c3 lines=12/3"),
+        format!(
+            "ran c3 {one} 1 main main it-connected-to-/run/build.sock:-the-program-there-may-write-for-it"
+        ),
+    ] {
+        all.extend(fold.push(&event(20, &line), 20_000));
+    }
     for n in 0..40 {
         let burst = format!("version {wide}/{n} created user lines=3/0");
         all.extend(fold.push(&event(20, &burst), 20_000));
@@ -521,6 +535,15 @@ fn many_changes_at_once_are_one_line() {
     assert_eq!(
         line(&many[0]),
         "  59 s  you         edited     1000 files in src/ui, +2000 -1000, stale for one"
+    );
+    // Of a long command and a long directory, how many files and lines they are is left.
+    let label = "`npm run generate -- --schema ./schema.graphql --with-all`";
+    let mut ran = many[0].clone();
+    ran.verb = Verb::Ran;
+    ran.burst.as_mut().unwrap().label = Some(label.into());
+    assert_eq!(
+        line(&ran),
+        "  59 s  you         ran  `npm ru…phql --with-all`: 1000 files, +2000 -1000"
     );
     // A few are worth a line each.
     assert_eq!(at_once(5, "created").len(), 5);
