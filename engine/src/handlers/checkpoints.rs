@@ -322,7 +322,12 @@ fn beginning(prompt: &str) -> Option<String> {
     let searched: String = prompt.chars().take(SEARCHED).collect();
     let masked = tokens::masked(&searched);
     let words: Vec<&str> = masked.split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(TEXT).collect();
+    let words = words.join(" ");
+    let mut line: String = words.chars().take(TEXT).collect();
+    if line.len() < words.len() {
+        line.pop();
+        line.push('…');
+    }
     (!line.is_empty()).then_some(line)
 }
 
@@ -361,4 +366,18 @@ fn fold_edits(edited: &Edited) -> BTreeMap<RelPath, Edits> {
 }
 fn shorten(text: &str) -> String {
     text.chars().take(LABEL).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_prompt_ends_with_a_sign_that_it_goes_on() {
+        let exact = "é".repeat(TEXT);
+        assert_eq!(beginning(&exact).as_deref(), Some(&*exact));
+        let cut = format!("{}…", "é".repeat(TEXT - 1));
+        assert_eq!(beginning(&format!("{exact} more")), Some(cut));
+        assert_eq!(beginning(" \n"), None);
+    }
 }
