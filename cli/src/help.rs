@@ -135,6 +135,24 @@ mod tests {
         }
     }
 
+    fn fits(command: &Command) {
+        let mut shown = command.clone().term_width(80);
+        for help in [shown.render_help(), shown.render_long_help()] {
+            for line in help.to_string().lines() {
+                let name = command.get_name();
+                assert!(crate::text::width(line) <= 80, "{name}: {line}");
+            }
+        }
+        command.get_subcommands().for_each(fits);
+    }
+
+    #[test]
+    fn help_fits_a_terminal() {
+        let mut command = definition();
+        command.build();
+        fits(&command);
+    }
+
     #[test]
     fn the_list_of_commands_fits_a_terminal() {
         let listed = groups(&Arguments::command());
