@@ -90,6 +90,7 @@ mod mcp_files;
 mod mcp_official;
 mod names;
 mod names_exchanged;
+mod newcomer;
 mod no_project;
 mod off;
 mod one_daemon;
