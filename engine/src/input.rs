@@ -217,7 +217,7 @@ pub enum Sighting {
     /// A process of the command may write a name from now on, or what is below
     /// it.
     MayWrite(Mark),
-    /// Something happened to a name in a watched directory, whoever did it.
+    /// Something happened to a name in a watched directory, by any process.
     Happened {
         /// The name.
         name: RelPath,

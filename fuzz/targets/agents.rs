@@ -12,6 +12,7 @@ mod settings {
     mod hooks;
     mod json;
     mod made;
+    mod member;
     mod server;
     mod codex {
         pub(super) mod table;

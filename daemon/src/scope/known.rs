@@ -1,6 +1,7 @@
 //! The contents of the workspace's files at the last sweep, and how they differ
 //! since then.
 
+mod contents;
 mod marked;
 mod named;
 mod priors;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use touchmark_engine::text::tokens;
-use touchmark_engine::{Found, Held, ReadOrder, Sweep, Swept, SweptFile};
+use touchmark_engine::{Held, Sweep, Swept, SweptFile};
 use touchmark_proto::{Hash, Millis, Places, RelPath, native};
 
 use super::Settings;
@@ -21,9 +22,10 @@ use super::index::{Entry, File, Index, Known, Stat, milliseconds};
 use super::repository::{Repository, Tracked};
 use super::rules::Everywhere;
 use super::walk::{Task, Walk, Walked, moment};
-use crate::content::{Met, Report, Visit};
+use crate::content::{Met, Visit};
 use crate::system::open::trust;
 use crate::tools::GIT;
+use contents::{Content, content, link};
 use priors::{Priors, Told};
 use renames::name_renames;
 
@@ -66,34 +68,6 @@ pub(super) struct Workspace<'a> {
     asks_again: bool,
     /// What witnesses tell about files of the present sweep.
     priors: Priors,
-}
-
-/// A file's content.
-struct Content {
-    held: Held,
-    stat: Stat,
-    met: Option<Met>,
-    /// Whether any process may have the file open for writing.
-    is_open: bool,
-}
-
-impl Content {
-    /// Returns whether it is that of before, with the same mode: a content that
-    /// was stored before modes were recorded has none.
-    fn is_still(&self, before: Option<Held>) -> bool {
-        before.is_some_and(|it| it.hash == self.held.hash && it.mode == self.held.mode)
-    }
-
-    /// Returns the change that has led to it, at this time in nanoseconds since
-    /// 1970.
-    fn change(&self, path: RelPath, before: Option<Held>, at: i64) -> SweptFile {
-        SweptFile {
-            changed_ms: milliseconds(at),
-            inode: Some(self.stat.inode),
-            is_open: self.is_open,
-            ..SweptFile::new(path, before, self.held)
-        }
-    }
 }
 
 impl<'a> Workspace<'a> {
@@ -593,65 +567,4 @@ fn split(path: &RelPath) -> (&[u8], &[u8]) {
         Some(at) => (&bytes[..at], &bytes[at + 1..]),
         None => (&[], bytes),
     }
-}
-
-/// Reads a file. Returns `None` if it is no regular file, or is being changed.
-fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
-    let order = ReadOrder {
-        path: path.clone(),
-        ticket: 0,
-        prefixes: Vec::new(),
-        bytes: false,
-        keep,
-    };
-    let Report { outcome, keep, .. } = visit.read_whole(&order);
-    let Found::File(content) = outcome.found else {
-        return None;
-    };
-    // A link that resolves to a file is not that file.
-    if outcome.real.is_some() {
-        return None;
-    }
-    let met = match outcome.secret && content.size > 0 {
-        true => Some((content.hash, None)),
-        false => keep.map(|bytes| (content.hash, Some(bytes))),
-    };
-    Some(Content {
-        is_open: outcome.open_for_writing,
-        held: content.into(),
-        stat: Stat {
-            inode: content.stamp.inode,
-            size: content.stamp.size,
-            modified: content.stamp.modified,
-            changed: content.stamp.changed,
-            mode: content.mode,
-        },
-        met,
-    })
-}
-
-/// Reads a symlink, whose content is the path that it points to (SCOPE-7).
-/// Returns `None` if it is no link, or is being changed.
-fn link(settings: &Settings, path: &RelPath) -> Option<Content> {
-    let place = settings.root.join(native::name(path.as_bytes()));
-    let stat = || Some(Stat::of(&rustix::fs::lstat(&place).ok()?));
-    let before = stat().filter(Stat::is_link)?;
-    let target = std::fs::read_link(&place).ok()?;
-    let bytes = native::bytes(&target);
-    let stat = stat().filter(|after| *after == before)?;
-    let hash = Hash::of(&bytes);
-    let secret = settings.reader.is_secret(path) || tokens::any(&bytes);
-    Some(Content {
-        held: Held {
-            hash: Some(hash),
-            size: bytes.len() as u64,
-            lines: 1,
-            mtime_ms: u64::try_from(stat.modified / 1_000_000).unwrap_or(0),
-            mode: stat.mode,
-            owner: None,
-        },
-        stat,
-        is_open: false,
-        met: Some((hash, (!secret).then(|| Arc::from(&*bytes)))),
-    })
 }

@@ -17,7 +17,7 @@ pub(super) const PROMPT: Millis = 20;
 /// may be another author's, if the marked call has failed.
 const REPORTED: Millis = 250;
 
-/// The maximum number of events that are told apart for one name.
+/// The maximum number of events that are kept for one name.
 const EVENTS: usize = 1_024;
 
 /// The marks and events of a name that what is recorded may not have yet.
