@@ -43,6 +43,7 @@ pub(crate) struct Packing {
     known: HashMap<Identity, Before>,
     buffer: Vec<u8>,
     second: Instant,
+    longest: Duration,
     /// How many bytes are left of this second.
     left: u64,
 }
@@ -58,6 +59,7 @@ impl Packing {
             known: HashMap::new(),
             buffer: Vec::new(),
             second: Instant::now(),
+            longest: LONGEST,
             left: A_SECOND,
         }
     }
@@ -93,13 +95,6 @@ impl Packing {
         path.push(b'/');
         path.extend_from_slice(&place.name);
         let file = open(&path)?;
-        let is_same = || {
-            let stat = look_at(file.as_fd());
-            stat.is_ok_and(|stat| identity(&stat) == object && before(&stat) == Some(found))
-        };
-        if !is_same() {
-            return None;
-        }
         let place_after = |end: u64| {
             // Not over the end of the pack.
             let left = PACK - end % PACK;
@@ -113,7 +108,7 @@ impl Packing {
         while copied < found.size {
             let most = (found.size - copied).min(PART as u64) as usize;
             let got = pread(&file, &mut self.buffer[..most], copied).ok()?;
-            if got == 0 || began.elapsed() >= LONGEST {
+            if got == 0 || began.elapsed() >= self.longest {
                 return None;
             }
             let part = &self.buffer[..got];
@@ -125,7 +120,9 @@ impl Packing {
             }
         }
         self.left -= found.size;
-        if !is_same() {
+        // What was read is what was found if it is still that.
+        let stat = look_at(file.as_fd()).ok()?;
+        if identity(&stat) != object || before(&stat) != Some(found) {
             return None;
         }
         if self.known.len() >= KNOWN {
@@ -189,6 +186,7 @@ mod tests {
         let (mut packing, end) = (Packing::new(&path), AtomicU64::new(0));
         let mut store = |size: u64, byte: u8| {
             packing.left = A_SECOND;
+            packing.longest = Duration::MAX;
             let bytes = vec![byte; size as usize];
             fs::write(directory.path().join("f"), &bytes).unwrap();
             let place = place(directory.path(), "f");

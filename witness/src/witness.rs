@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::{Duration, Instant};
 
 use rustix::time::ClockId;
 
@@ -31,6 +32,9 @@ const NO_REPLACE: u32 = 1;
 /// After how many records the reader is told even if more calls wait.
 const BATCH: u32 = 64;
 
+/// How long events of watched names wait, so that many cost one look.
+const REST: Duration = Duration::from_millis(10);
+
 /// `IORING_SETUP_NO_SQARRAY`: where the entries are.
 const NO_ARRAY: u32 = 1 << 16;
 
@@ -47,6 +51,8 @@ pub(crate) struct Witness {
     callers: Callers,
     places: Places,
     tools: Tools,
+    /// When events were noted last.
+    noted: Option<Instant>,
     /// How many records the reader is not told about.
     unannounced: Cell<u32>,
 }
@@ -113,6 +119,7 @@ impl Witness {
             callers: Callers::new(callers),
             places: Places::new(roots),
             tools,
+            noted: None,
             unannounced: Cell::new(0),
         }
     }
@@ -142,6 +149,7 @@ impl Witness {
 
     /// Records what has happened to watched names.
     pub(crate) fn note_events(&mut self) {
+        self.noted = Some(Instant::now());
         // Taken for a moment, since recording needs all but them.
         let mut watches = std::mem::take(&mut self.tools.watches);
         watches.drain(|record| self.record(record));
@@ -151,6 +159,12 @@ impl Witness {
     /// Returns what is readable when something happens to watched names.
     pub(crate) fn events(&self) -> Option<BorrowedFd<'_>> {
         self.tools.watches.descriptor()
+    }
+
+    /// Returns how long events are left in their queue: each write of a file is
+    /// one. `None` if they are not.
+    pub(crate) fn rest(&self) -> Option<Duration> {
+        REST.checked_sub(self.noted?.elapsed())
     }
 
     /// Records what has happened to watched names, and tells the reader that it
@@ -271,7 +285,9 @@ impl Witness {
         }
         let mut marks = self.marks(&mut caller, &decoded)?;
         if !marks.is_empty() {
-            self.note_events();
+            if self.rest().is_none() {
+                self.note_events();
+            }
             let watches = &mut self.tools.watches;
             let added = marks.iter().filter(|(_, place)| watches.add(place));
             if added.count() > 0 {

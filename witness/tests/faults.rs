@@ -35,6 +35,7 @@ sys.exit(failed != 0)
 
 /// The load below the witness, and what the ring tells of it.
 struct Load {
+    workers: usize,
     place: Place,
     child: Child,
     reader: Reader,
@@ -43,9 +44,14 @@ struct Load {
 
 impl Load {
     fn start() -> Self {
+        Self::of(WORKERS)
+    }
+
+    /// Starts this many workers.
+    fn of(workers: usize) -> Self {
         let place = Place::with(64 << 20);
         let script = format!(
-            "i=0; while [ $i -lt {WORKERS} ]; do
+            "i=0; while [ $i -lt {workers} ]; do
                 python3 -c \"$1\" $i {CALLS} & pids=\"$pids $!\"; i=$((i + 1))
             done
             for pid in $pids; do wait $pid || exit 1; done"
@@ -54,6 +60,7 @@ impl Load {
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
         let reader = Reader::open(&place.ring).unwrap();
         let mut load = Self {
+            workers,
             place,
             child,
             reader,
@@ -127,7 +134,7 @@ impl Load {
         });
         self.read();
         let names = self.names();
-        let all = (0..WORKERS).flat_map(|worker| (0..CALLS).map(move |call| (worker, call)));
+        let all = (0..self.workers).flat_map(|worker| (0..CALLS).map(move |call| (worker, call)));
         let all = all.map(|(worker, call)| format!("w{worker}-{call}"));
         let missing = all.filter(|name| !names.contains(name.as_bytes())).count();
         let gaps = self.records.iter().filter_map(|record| match record {
@@ -232,6 +239,22 @@ fn a_stopped_holder_is_killed() {
     send(standby, Signal::KILL);
     load.more();
     send(primary, Signal::KILL);
+    load.finish();
+}
+
+#[test]
+fn a_holder_is_stopped_with_a_call_in_its_hands() {
+    let mut load = Load::of(1);
+    let [primary, standby] = load.holders();
+    // The one that stands in has a call most of the time.
+    for _ in 0..12 {
+        send(primary, Signal::STOP);
+        load.more();
+        send(standby, Signal::STOP);
+        send(primary, Signal::CONT);
+        load.more();
+        send(standby, Signal::CONT);
+    }
     load.finish();
 }
 

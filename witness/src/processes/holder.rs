@@ -84,6 +84,8 @@ pub(super) struct Holder {
     pub(super) report: OwnedFd,
     /// Whether the other holder seems to be stuck in a path.
     pub(super) is_distrusting: bool,
+    /// The call that the other holder has, and since when this one has seen that.
+    pub(super) given: Option<(u64, Instant)>,
     /// While an alarm interrupts this process every [`TICK`]: how often it had
     /// finished something at the last one. See [`Holder::receive`].
     pub(super) alarm: Option<u64>,
@@ -132,12 +134,29 @@ impl Holder {
     fn serve(&mut self) -> ! {
         loop {
             if self.is_primary() {
-                let ready = self.wait(true, None);
+                let limit = self.overdue();
+                let ready = self.wait(true, limit);
                 self.answer(ready);
             } else {
                 self.watch();
             }
         }
+    }
+
+    /// Lets a call go on that the other holder has received, while it stood in for
+    /// this one, and has not answered in time: it may have been stopped. Returns how
+    /// long to wait at most while it has one.
+    fn overdue(&mut self) -> Option<Duration> {
+        let id = self.other().id();
+        let since = match self.given {
+            Some((given, since)) if given == id => since,
+            _ => Instant::now(),
+        };
+        self.given = (id != 0).then_some((id, since));
+        if id != 0 && since.elapsed() >= TICK * STALLED {
+            self.settle(Gap::Unanswered);
+        }
+        (id != 0).then_some(TICK)
     }
 
     /// Waits for an unwitnessed target, and tells the launcher how it ended.
@@ -170,11 +189,15 @@ impl Holder {
             (true, None) => Some(TICK),
             (_, limit) => limit,
         };
+        let is_primary = self.is_primary();
+        let rest = self.witness.rest().filter(|_| is_primary);
+        let limit = rest.map_or(limit, |rest| {
+            Some(limit.map_or(rest, |limit| limit.min(rest)))
+        });
         let limit = limit.map(|limit| Timespec {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: i64::from(limit.subsec_nanos()),
         });
-        let is_primary = self.is_primary();
         let asks = self.witness.ring().asks().filter(|_| is_primary);
         let watched = [
             Some(self.children.as_fd()),
@@ -184,7 +207,9 @@ impl Holder {
                 .filter(|_| calls)
                 .map(|it| it.as_fd()),
             asks.map(|asks| asks.as_fd()),
-            self.witness.events().filter(|_| is_primary),
+            self.witness
+                .events()
+                .filter(|_| is_primary && rest.is_none()),
         ];
         // The first one again stands for a descriptor that is not there.
         let children = self.children.as_fd();
@@ -402,6 +427,7 @@ impl Holder {
                 self.peer = Some(Peer::parent(own, own_fd));
                 self.witness.adopt(self.slot);
                 self.is_distrusting = false;
+                self.given = None;
                 self.alarm = None;
                 // A signal to the group of one must not reach both.
                 let _is_new = setsid();
@@ -472,6 +498,9 @@ impl Holder {
         if self.shared.finished.swap(1, SeqCst) == 0 {
             self.witness.note_events();
             self.witness.record(&Record::Ended);
+            self.witness.announce();
+            // The end of this process takes some milliseconds more.
+            self.witness.ring().end();
         }
         self.witness.announce();
         if let Some(peer) = &self.peer {

@@ -202,6 +202,7 @@ fn hold(parts: Parts<'_>, slot: usize, peer: Peer, socket: OwnedFd) -> ! {
         children,
         report: parts.report,
         is_distrusting: false,
+        given: None,
         alarm: None,
     };
     holder.close_others(&socket);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-use super::{ANSWERED, ASKED, asks, number_at};
+use super::{ANSWERED, ASKED, ENDED, asks, number_at};
 
 /// How often the answer is looked for.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -38,7 +38,7 @@ pub fn fence(ring: &Path, patience: Duration) -> io::Result<bool> {
         asks => asks?,
     };
     let until = Instant::now() + patience;
-    while number_at(&file, ANSWERED)? != asked {
+    while ![asked, ENDED].contains(&number_at(&file, ANSWERED)?) {
         match asks.write(&[1]) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(true),
             _asked_or_full => {}

@@ -95,6 +95,9 @@ const ASKED: u64 = 1536;
 const RELEASED: u64 = 1544;
 const ANSWERED: u64 = 1792;
 
+/// The answer of a witness that has ended, to all that will be asked.
+const ENDED: u64 = u64::MAX;
+
 /// Reads a number at a place of the file.
 fn number_at(file: &std::fs::File, at: u64) -> std::io::Result<u64> {
     use std::os::unix::fs::FileExt as _;

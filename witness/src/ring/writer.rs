@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkfifoat};
 
 use super::{
-    ANSWERED, ASKED, CAPACITIES, FRAME, HEADER, LANES, LARGEST, MAGIC, RELEASED, VERSION, asks,
-    bell, capacity, checksum, left, lost_at, number_at, payload_at, place, reader_at, taken,
+    ANSWERED, ASKED, CAPACITIES, ENDED, FRAME, HEADER, LANES, LARGEST, MAGIC, RELEASED, VERSION,
+    asks, bell, capacity, checksum, left, lost_at, number_at, payload_at, place, reader_at, taken,
 };
 use crate::marks::Record;
 
@@ -124,6 +124,11 @@ impl Ring {
     /// asked for the last of this many times.
     pub(crate) fn answer(&self, asked: u64) {
         let _damaged = self.file.write_all_at(&asked.to_le_bytes(), ANSWERED);
+    }
+
+    /// Tells the reader that nothing will be recorded any more.
+    pub(crate) fn end(&self) {
+        self.answer(ENDED);
     }
 
     /// Finds the end of what the lane's last writer has written, which may have
