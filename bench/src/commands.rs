@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context as _, Result, ensure};
 use touchmark_client::blocking::Client;
@@ -66,6 +66,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
         let (_daemon, client) = world.start()?;
         let measured = commands(options, &world, &client)?;
         tell(&mut part, &measured, count, goal, name);
+        witnessed(options, &mut part, (&world, &client), count)?;
         if part.goals.len() == 1 {
             undos(options, &mut part, &world, &client)?;
         }
@@ -74,7 +75,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
 }
 
 /// Creates a workspace that is a git repository with one commit.
-fn repository(options: &Options, count: usize) -> Result<World> {
+pub(crate) fn repository(options: &Options, count: usize) -> Result<World> {
     progress(&format!("a repository of {} files", units::count(count)));
     let world = World::new(&options.binary, count)?;
     let old = SystemTime::now() - AGE;
@@ -137,7 +138,7 @@ fn commands(options: &Options, world: &World, client: &Client) -> Result<Measure
         kept.git.time(|| git(world, &["status", "--porcelain"]))?;
         let begun = kept.begin.time(|| client.call(begin(&session)))?;
         write_in_place(file, format!("{round:0>1024}").as_bytes())?;
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         let ended = client.call(CommandEnd::new().command(begun.command).exit(0))?;
         let took = started.elapsed();
         kept.end.add(took);
@@ -151,6 +152,51 @@ fn commands(options: &Options, world: &World, client: &Client) -> Result<Measure
         );
     }
     Ok(measured)
+}
+
+/// Measures the windows of commands that a witness sees.
+fn witnessed(
+    options: &Options,
+    part: &mut Part,
+    (world, client): (&World, &Client),
+    count: usize,
+) -> Result<()> {
+    let (session, mut both) = (session("witnessed")?, Samples::default());
+    let name = world.tree.names.last().context("a file")?;
+    for round in 0..=options.pick(10, 40) {
+        progress(&format!("witnessed commands, round {round}"));
+        let started = Instant::now();
+        let begun = client.call(begin(&session).witness(true))?;
+        let began = started.elapsed();
+        let mut command = Command::new(world.witness());
+        command.arg("--ring").arg(world.ring(&begun.command));
+        command.arg("--root").arg(&world.tree.root);
+        command.args(["--quiet", "--", "sh", "-c"]);
+        command.arg(format!("echo {round} > {name}"));
+        let done = command.current_dir(&world.tree.root).status()?;
+        ensure!(done.success(), "{command:?} ended with {done}");
+        let started = Instant::now();
+        let ended = client.call(CommandEnd::new().command(begun.command).exit(0))?;
+        // The first round makes the first look.
+        if round > 0 {
+            both.add(began + started.elapsed());
+        }
+        let row = ended.command.context("the command")?;
+        ensure!(row.unwitnessed.is_none(), "{:?}", row.unwitnessed);
+        ensure!(
+            row.versions == 1,
+            "one file has changed, not {}",
+            row.versions
+        );
+    }
+    let what = format!("begin and end, witnessed, {} files", units::count(count));
+    part.rows.push(Row::of(what, &both));
+    part.goals.push(
+        Goal::new("a witnessed command", units::duration(both.p50()))
+            .beside("files", units::count(count))
+            .at_most(1.0, "ms", goal::millis(both.p50())),
+    );
+    Ok(())
 }
 
 fn tell(part: &mut Part, measured: &Measured, count: usize, goal: f64, name: &'static str) {

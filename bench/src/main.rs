@@ -28,6 +28,7 @@ mod storm;
 mod table;
 mod tree;
 mod units;
+mod witness;
 mod world;
 
 use std::ffi::OsStr;
@@ -92,13 +93,14 @@ impl Options {
 /// A part of the bench, with its name for `--only`.
 type Named = (&'static str, fn(&Options) -> Result<Vec<Part>>);
 
-const PARTS: [Named; 9] = [
+const PARTS: [Named; 10] = [
     ("requests", |options| Ok(vec![requests::part(options)?])),
     ("clients", |options| Ok(vec![clients::part(options)?])),
     ("storm", |options| Ok(vec![storm::part(options)?])),
     ("sizes", sizes::parts),
     ("decisions", |options| Ok(vec![decisions::part(options)?])),
     ("commands", |options| Ok(vec![commands::part(options)?])),
+    ("witness", |options| Ok(vec![witness::part(options)?])),
     ("history", |options| Ok(vec![history::part(options)?])),
     ("secrets", |options| Ok(vec![secrets::part(options)?])),
     ("processes", |options| Ok(vec![processes::part(options)?])),
@@ -111,6 +113,11 @@ fn main() -> Result<()> {
     {
         let watched: Vec<PathBuf> = watched.iter().map(PathBuf::from).collect();
         return floor::serve_echo(Path::new(socket), &watched);
+    }
+    if let [first, file] = &*arguments
+        && first == witness::OPENS
+    {
+        return witness::open_often(Path::new(file));
     }
     if arguments
         .first()

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use tempfile::TempDir;
+use touchmark_client::WITNESS_BINARY;
 use touchmark_client::blocking::Client;
 use touchmark_client::start::HOOK_BINARY;
 use touchmark_client::{Hello, hash_of};
@@ -89,6 +90,16 @@ impl World {
     /// Returns the program for hooks in this world.
     pub(crate) fn bare_hook(&self) -> Command {
         self.bare(&self.binary.with_file_name(HOOK_BINARY))
+    }
+
+    /// Returns the program that witnesses commands.
+    pub(crate) fn witness(&self) -> PathBuf {
+        self.binary.with_file_name(WITNESS_BINARY)
+    }
+
+    /// Returns the ring of a command's window.
+    pub(crate) fn ring(&self, window: &str) -> PathBuf {
+        Places::new(&self.directories(), &self.tree.root, None).ring(window)
     }
 
     fn bare(&self, program: &Path) -> Command {
