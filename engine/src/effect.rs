@@ -271,7 +271,7 @@ pub enum Sweep {
     Between(Vec<(RelPath, Held)>),
 }
 
-/// An untracked file that a witness has marked.
+/// A file that a witness has marked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedFile {
     /// The file's path.

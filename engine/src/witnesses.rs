@@ -300,7 +300,7 @@ impl Witnesses {
         all.for_each(|marks| marks.watched.missed());
     }
 
-    /// Returns the untracked files that witnesses have marked.
+    /// Returns the files that witnesses have marked.
     pub(crate) fn all_marked(&self) -> Vec<MarkedFile> {
         let all = self.of.iter();
         all.flat_map(|(seen, witness)| witness.marked(*seen, 0))
@@ -308,7 +308,7 @@ impl Witnesses {
             .collect()
     }
 
-    /// Returns the untracked files that a window's command may have written.
+    /// Returns the files that a window's command may have written.
     /// `None` if it is not known which, or if there are too many.
     pub(crate) fn marked(&self, window: u64) -> Option<Vec<MarkedFile>> {
         let since = self.since(window);
@@ -559,7 +559,7 @@ impl Witness {
         }
     }
 
-    /// Returns the untracked files that were marked since then.
+    /// Returns the files that were marked since then.
     fn marked(&self, by: Seen, since: Millis) -> impl Iterator<Item = MarkedFile> {
         let lately = { self.names.iter() }.filter(move |(_, marks)| marks.last + SLACK >= since);
         lately.map(move |(path, marks)| MarkedFile {

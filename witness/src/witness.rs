@@ -32,8 +32,9 @@ const NO_REPLACE: u32 = 1;
 /// After how many records the reader is told even if more calls wait.
 const BATCH: u32 = 64;
 
-/// How long events of watched names wait, so that many cost one look.
-const REST: Duration = Duration::from_millis(10);
+/// How long events of watched names wait while no call does, so that many cost
+/// one look.
+const REST: Duration = Duration::from_millis(1);
 
 /// `IORING_SETUP_NO_SQARRAY`: where the entries are.
 const NO_ARRAY: u32 = 1 << 16;
@@ -285,9 +286,7 @@ impl Witness {
         }
         let mut marks = self.marks(&mut caller, &decoded)?;
         if !marks.is_empty() {
-            if self.rest().is_none() {
-                self.note_events();
-            }
+            self.note_events();
             let watches = &mut self.tools.watches;
             let added = marks.iter().filter(|(_, place)| watches.add(place));
             if added.count() > 0 {

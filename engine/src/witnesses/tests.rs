@@ -436,6 +436,15 @@ fn what_comes_after_a_read_is_not_what_it_found() {
     let read = stage.read();
     stage.records(read, "both");
     assert_eq!(stage.judge(CHANGE), Verdict::NotWritten);
+    // What has happened before the first mark has left what is recorded, or not.
+    for (is_recorded, expected) in [(true, Verdict::Written), (false, Verdict::Unknown)] {
+        let mut stage = Stage::new();
+        let read = stage.writes().read();
+        stage.records(read, "own").event(NameEvent::Closed, 2_000);
+        stage.mark(in_place(), is_recorded);
+        stage.event(NameEvent::Closed, 2_000);
+        assert_eq!(stage.judge(CHANGE), expected);
+    }
     // A content that was read at a time that is not known.
     let mut stage = Stage::new();
     stage.writes().witnesses.recorded(&name("f"), held("own"));

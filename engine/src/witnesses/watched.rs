@@ -92,8 +92,10 @@ impl Watched {
     pub(super) fn add(&mut self, mark: &Mark, at: Reported, is_recorded: bool) {
         if self.last.is_none() {
             self.prior = mark.prior;
-            // Another author may have changed the file since.
+            // Another author may have changed the file since. If not, what has
+            // happened so far has left what is recorded.
             self.is_doubtful |= !is_recorded;
+            self.happened.clear();
         }
         // A call that must not replace what has the name fails, if nothing else
         // happens. What it causes otherwise is not expected.
@@ -140,7 +142,7 @@ impl Watched {
         self.limit();
     }
 
-    /// Forgets the oldest events if there are too many.
+    /// Gives up if there are too many events.
     fn limit(&mut self) {
         if self.expected.len().max(self.happened.len()) > EVENTS {
             self.missed();
