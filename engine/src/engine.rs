@@ -213,7 +213,7 @@ impl Engine {
         self.core.base.witnesses.has(seen)
     }
 
-    /// Returns whether what a witness has stored is still needed.
+    /// Returns whether a window may still need the bytes that a witness has stored.
     pub fn needs_stored(&self, seen: Seen) -> bool {
         self.core.base.witnesses.is_used(seen)
     }

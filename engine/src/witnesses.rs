@@ -248,7 +248,7 @@ impl Witnesses {
         is_recorded: bool,
     ) {
         if !self.is_used(seen) {
-            // What is stored now is not kept.
+            // The witness keeps no bytes that no window needs.
             mark.prior = Prior::Unknown;
         }
         let Some(witness) = self.of.get_mut(&seen) else {

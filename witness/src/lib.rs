@@ -1,6 +1,7 @@
 //! The witness: marks of what a process tree may write, made before each write,
 //! without privileges. Linux only: elsewhere a command runs unwitnessed.
 
+mod checksum;
 mod encoding;
 mod marks;
 mod ring;

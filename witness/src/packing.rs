@@ -1,10 +1,10 @@
 //! Stores the bytes that a call is about to destroy, before it goes on.
 //!
-//! Limits keep the cost of a call small. What is over a limit is not stored, and
-//! the mark says so.
+//! Limits bound the cost of a call. A content above a limit is not stored, and its
+//! mark says so.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -14,11 +14,12 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, pread};
 
+use crate::checksum::{SEED, sum};
 use crate::marks::{Before, Identity, Stored};
 use crate::place::{before, identity, look_at};
 use crate::resolve::Place;
 use crate::ring::writer::Ring;
-use crate::stored::{LARGEST, PACK, SEED, pack, sum};
+use crate::stored::{LARGEST, PACK, pack};
 
 /// The longest time that a call waits for its bytes.
 const LONGEST: Duration = Duration::from_millis(5);
@@ -51,11 +52,10 @@ pub(crate) struct Packing {
 impl Packing {
     /// Makes the pack of a ring. If that is impossible, nothing is stored.
     pub(crate) fn new(ring: &Path) -> Self {
-        let mut options = OpenOptions::new();
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+        let mut options = crate::ring::options();
         options.create(true).write(true).mode(0o600);
         Self {
-            file: options.custom_flags(flags).open(pack(ring)).ok(),
+            file: options.open(pack(ring)).ok(),
             known: HashMap::new(),
             buffer: Vec::new(),
             second: Instant::now(),

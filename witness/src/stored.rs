@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::checksum::{SEED, sum};
 use crate::marks::Before;
 
 /// The most bytes of one content.
@@ -32,16 +33,4 @@ pub fn stored(pack: &File, before: &Before) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = vec![0; before.size as usize];
     pack.read_exact_at(&mut bytes, stored.at % PACK)?;
     Ok((sum(SEED, &bytes) == stored.sum).then_some(bytes))
-}
-
-/// The checksum of no bytes.
-pub(crate) const SEED: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// Returns the checksum of more bytes (FNV-1a, over words where there are any).
-/// All parts but the last have a multiple of 8 bytes.
-pub(crate) fn sum(sum: u64, bytes: &[u8]) -> u64 {
-    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let sum = { words.iter() }.fold(sum, |sum, word| step(sum, u64::from_le_bytes(*word)));
-    { rest.iter() }.fold(sum, |sum, byte| step(sum, u64::from(*byte)))
 }

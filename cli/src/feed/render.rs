@@ -34,9 +34,9 @@ const LEAST_PATH: usize = 8;
 /// The least number of columns for what is left of a remark.
 const LEAST_REMARK: usize = 8;
 
-/// The least number of columns with which an entry is one line, whatever its
-/// remarks lose. The command that brings back what was lost is never cut, nor is
-/// what a witness has not seen.
+/// The least number of columns with which an entry is one line: its remarks are
+/// cut. Two of them are never cut: the command that brings back lost work, and the
+/// reason why not all writes were seen.
 const ONE_LINE: usize = 80;
 
 /// A day in milliseconds.

@@ -92,8 +92,14 @@ pub(super) struct Stat {
 impl Directory {
     /// Returns whether there is an entry of this name.
     pub(super) fn has(&self, name: &[u8]) -> bool {
-        let place = self.entries.binary_search_by(|(own, _)| (**own).cmp(name));
-        place.is_ok()
+        self.find(name).is_some()
+    }
+
+    /// Returns where in `entries` the entry of this name is.
+    pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
+        { &self.entries }
+            .binary_search_by(|(own, _)| (**own).cmp(name))
+            .ok()
     }
 }
 

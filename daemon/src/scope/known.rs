@@ -510,9 +510,9 @@ impl<'a> Workspace<'a> {
 
     fn entry(&mut self, path: &RelPath) -> Option<&mut Entry> {
         let (above, name) = split(path);
-        let entries = &mut self.index.get_mut(above)?.entries;
-        let at = entries.binary_search_by(|(known, _)| (**known).cmp(name));
-        entries.get_mut(at.ok()?).map(|(_, entry)| entry)
+        let directory = self.index.get_mut(above)?;
+        let at = directory.find(name)?;
+        directory.entries.get_mut(at).map(|(_, entry)| entry)
     }
 
     /// Removes a file from the record.

@@ -1,6 +1,6 @@
-//! Fences for what was read while commands are witnessed (ATTR-3): all that
-//! happened to a file before it was read is recorded in the rings when the loop
-//! receives the content.
+//! Fences for reads while commands are witnessed (ATTR-3). A thread that has read
+//! a file passes them before it reports the content. So the loop finds in the
+//! rings all that happened to the file before it was read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -36,8 +36,8 @@ impl Base {
         }
     }
 
-    /// Returns whether what a file held before a mark is what is recorded of it, as
-    /// far as size and time tell: another author may have changed it a moment ago.
+    /// Compares a file before a mark with its record, by size and time. Returns
+    /// whether they agree: else another author has changed the file a moment ago.
     fn is_as_recorded(&self, file: &RelPath, prior: Prior) -> bool {
         let Some(recorded) = self.state.paths.get(file) else {
             return true;

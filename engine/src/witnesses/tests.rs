@@ -410,7 +410,7 @@ fn what_was_recorded_is_explained_no_more() {
     assert_eq!(stage.judge(open), Verdict::Unknown);
     let read = stage.writes().read();
     assert_eq!(stage.judge(CHANGE), Verdict::Written);
-    // What is there already is no version.
+    // A read that finds the recorded content makes no version.
     stage.finds(read);
     assert_eq!(stage.judge(CHANGE), Verdict::NotWritten);
 }
@@ -487,7 +487,7 @@ fn a_call_that_will_fail_explains_nothing() {
     let mut stage = Stage::new();
     assert_eq!(stage.mark(poor, true).judge(CHANGE), Verdict::NotWritten);
     assert_eq!(stage.writes().judge(CHANGE), Verdict::Written);
-    // What was there is that of the call that may succeed.
+    // The content before is that of the call which may succeed.
     assert_eq!(stage.witnesses.marked(1).unwrap()[0].prior, prior(0));
 }
 

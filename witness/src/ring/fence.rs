@@ -1,14 +1,12 @@
 //! A fence between what happens to files and the records of it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
-
-use super::{ANSWERED, ASKED, ENDED, asks, number_at};
+use super::{ANSWERED, ASKED, ENDED, asks, number_at, options};
 
 /// How often the answer is looked for.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -21,13 +19,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// The system's.
 pub fn fence(ring: &Path, patience: Duration) -> io::Result<bool> {
     let open = |path: &Path, read: bool| -> io::Result<File> {
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
-        let mut options = OpenOptions::new();
-        options
-            .read(read)
-            .write(true)
-            .custom_flags(flags)
-            .open(path)
+        options().read(read).write(true).open(path)
     };
     let file = open(ring, true)?;
     let asked = number_at(&file, ASKED)?.wrapping_add(1);

@@ -24,6 +24,13 @@ mod tests;
 #[cfg(target_os = "linux")]
 pub(crate) mod writer;
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use rustix::fs::OFlags;
+
+use crate::checksum::{SEED, sum};
+
 /// The first 8 bytes of a ring.
 const MAGIC: u64 = u64::from_le_bytes(*b"tmwitnes");
 
@@ -122,18 +129,10 @@ fn taken(payload: u64) -> u64 {
     (FRAME + payload).next_multiple_of(8)
 }
 
-/// FNV-1a, over words where there are any. It finds what is torn, not what is
-/// forged.
+/// Returns the checksum of a record at a position.
 fn checksum(position: u64, payload: &[u8]) -> u32 {
-    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x0100_0000_01b3);
-    let mut sum = step(step(0xcbf2_9ce4_8422_2325, position), payload.len() as u64);
-    let (words, bytes) = payload.as_chunks::<8>();
-    for word in words {
-        sum = step(sum, u64::from_le_bytes(*word)).rotate_left(29);
-    }
-    for byte in bytes {
-        sum = step(sum, u64::from(*byte));
-    }
+    let start = [position, payload.len() as u64].map(u64::to_le_bytes);
+    let sum = sum(sum(SEED, start.as_flattened()), payload);
     (sum ^ (sum >> 32)) as u32
 }
 
@@ -210,6 +209,14 @@ fn bell(ring: &std::path::Path) -> std::path::PathBuf {
 /// Returns the path of the FIFO that wakes the witness.
 fn asks(ring: &std::path::Path) -> std::path::PathBuf {
     beside(ring, ".asks")
+}
+
+/// Returns options to open such a file: it never waits and follows no link.
+pub(crate) fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    options.custom_flags(flags.bits() as i32);
+    options
 }
 
 /// Returns the path of a file next to a ring.

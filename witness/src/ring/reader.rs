@@ -2,15 +2,17 @@
 //! trusted.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 
-use super::{HEADER, LANES, RELEASED, capacity, lost_at, payload_at, reader_at};
+use super::{
+    HEADER, LANES, RELEASED, capacity, lost_at, number_at, options, payload_at, reader_at,
+};
 use crate::marks::{Gap, Record};
 
 /// A lane as its reader has read it.
@@ -42,9 +44,8 @@ impl Reader {
     /// # Errors
     /// The system's; [`Damaged`] as `InvalidData` if it is no ring.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
-        options.read(true).write(true).custom_flags(flags);
+        let mut options = options();
+        options.read(true).write(true);
         let file = options.open(path)?;
         let capacity = capacity(&file)?;
         let mut header = [0; HEADER as usize];
@@ -178,9 +179,7 @@ impl Reader {
     /// Returns the lost calls of the lanes as a gap.
     fn overflow(&mut self) -> io::Result<Option<(u64, Record)>> {
         for lane in 0..LANES {
-            let mut lost = [0; 8];
-            self.file.read_exact_at(&mut lost, lost_at(lane))?;
-            let lost = u64::from_le_bytes(lost);
+            let lost = number_at(&self.file, lost_at(lane))?;
             let calls = lost.wrapping_sub(self.lanes[lane].seen);
             if calls != 0 {
                 self.lanes[lane].seen = lost;

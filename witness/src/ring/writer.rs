@@ -7,11 +7,12 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkfifoat};
+use rustix::fs::{FlockOperation, Mode, flock, mkfifoat};
 
 use super::{
     ANSWERED, ASKED, CAPACITIES, ENDED, FRAME, HEADER, LANES, LARGEST, MAGIC, RELEASED, VERSION,
-    asks, bell, capacity, checksum, left, lost_at, number_at, payload_at, place, reader_at, taken,
+    asks, bell, capacity, checksum, left, lost_at, number_at, options, payload_at, place,
+    reader_at, taken,
 };
 use crate::marks::Record;
 
@@ -66,9 +67,8 @@ impl Ring {
     /// The system's; `WouldBlock` if another tree writes it; [`Damaged`] as
     /// `InvalidData` if it is no ring.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
-        options.read(true).write(true).custom_flags(flags);
+        let mut options = options();
+        options.read(true).write(true);
         let file = options.open(path)?;
         let capacity = capacity(&file)?;
         // The reader has the lock for moments, to see whether a writer has it.

@@ -120,8 +120,7 @@ impl Workspace<'_> {
     fn looked_at(&self, path: &RelPath) -> Option<(File, i64)> {
         let (above, name) = split(path);
         let directory = self.index.get(above)?;
-        let at = { &directory.entries }.binary_search_by(|(known, _)| (**known).cmp(name));
-        match &directory.entries.get(at.ok()?)?.1 {
+        match &directory.entries.get(directory.find(name)?)?.1 {
             Entry::File(file) => Some((*file, directory.looked)),
             _ => None,
         }
