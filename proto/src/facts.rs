@@ -172,16 +172,17 @@ impl Version {
     /// Returns whether the author is only likely: the only evidence is the time
     /// of a command (ATTR-6). The version may be the user's.
     pub fn is_likely(&self) -> bool {
-        self.evidence.is_likely(self.command.is_some())
+        let formatted = self.formatted == Some(true);
+        self.evidence.is_likely(self.command.is_some(), formatted)
     }
 }
 
 impl Evidence {
     /// Returns whether an author with this evidence is only likely.
-    /// `in_command`: whether the version names a command. A formatter's change
-    /// that was recognised by its text names none (ATTR-17).
-    pub fn is_likely(self, in_command: bool) -> bool {
-        self == Self::Command && in_command
+    /// `in_command`: whether the version names a command. Only a formatter's
+    /// change that an editor has reported is certain without one (ATTR-17).
+    pub fn is_likely(self, in_command: bool, formatted: bool) -> bool {
+        self == Self::Command && (in_command || !formatted)
     }
 
     /// Returns whether a command wrote, and not a tool or a person.

@@ -208,6 +208,14 @@ pub struct BlameLine {
     pub commit: Option<LineCommit>,
 }
 
+impl BlameLine {
+    /// Returns whether the author is only likely (ATTR-6). Without a command the line
+    /// is a formatter's that an editor has reported (ATTR-17).
+    pub fn is_likely(&self) -> bool {
+        self.evidence == Evidence::Command && self.command.is_some()
+    }
+}
+
 /// The authors of a file's lines.
 #[apply(answer!)]
 pub struct Blame {

@@ -107,7 +107,7 @@ fn likely_who(line: &BlameLine) -> String {
     {
         return cut(&escaped(by, MAX_NAME), WHO);
     }
-    let mark = match line.evidence.is_likely(line.command.is_some()) {
+    let mark = match line.is_likely() {
         true => "?",
         false => "",
     };

@@ -82,7 +82,7 @@ impl Undoer {
         }
         let author = ask.session.clone().map_or(Author::USER, Author::agent);
         let is_meant = |n: &u64, fact: &VersionFact| {
-            let is_likely = fact.evidence.is_likely(fact.command.is_some());
+            let is_likely = { fact.evidence }.is_likely(fact.command.is_some(), fact.formatted);
             let command = fact.command.map(command_name);
             (is_likely || fact.evidence == Evidence::Claimed && runs.contains_key(n))
                 && ask

@@ -200,9 +200,13 @@ impl Base {
                     Decision::Hold => (Author::USER, Evidence::Unmarked, false, Vec::new()),
                 };
                 let kind = kind_between(hash, now.hash);
+                let command = self
+                    .state
+                    .command_of(path, &author, evidence, &self.witnesses);
                 let n = self.record(Fact::Version(VersionFact {
                     formatted,
                     candidates,
+                    command,
                     before: hash,
                     real: self.tracker.real_of(path),
                     ..VersionFact::new(path.clone(), kind, now, author, evidence)

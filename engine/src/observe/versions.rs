@@ -206,7 +206,14 @@ impl Base {
             Some(command) => Some(command),
             None => self
                 .state
-                .command_of(path, &author, evidence, &self.witnesses),
+                .command_of(path, &author, evidence, &self.witnesses)
+                // Its window may have ended since.
+                .or_else(|| {
+                    let session = author.session.as_ref()?;
+                    let in_window = evidence == Evidence::Command && !formatted;
+                    let during = || self.state.command_during(session, version);
+                    in_window.then(during).flatten()
+                }),
         };
         let fact = VersionFact {
             command,

@@ -438,6 +438,11 @@ impl Stage {
                 if kept.formatted {
                     row.push_str(" formatted");
                 }
+                // It would count as certain.
+                if kept.evidence == Evidence::Command && !kept.formatted && kept.command().is_none()
+                {
+                    row.push_str(" of no command");
+                }
                 if !kept.candidates().is_empty() {
                     let names: Vec<&str> =
                         kept.candidates().iter().map(SessionId::as_str).collect();

@@ -3,7 +3,7 @@
 //! remembers what is needed.
 
 use touchmark_proto::commands::CommandRow;
-use touchmark_proto::{Author, Evidence, Millis, RelPath};
+use touchmark_proto::{Author, Evidence, Millis, RelPath, SessionId};
 
 use super::State;
 use crate::ledger::record::CommandFact;
@@ -73,6 +73,16 @@ impl State {
         let own = windows().find(|window| window.session == *session);
         let written = own.or_else(|| windows().find(|window| window.formatter))?;
         Some(written.command)
+    }
+
+    /// Returns the newest command of a session during which fact `n` was recorded;
+    /// `None` if there was none, or if it is too old.
+    pub(crate) fn command_during(&self, session: &SessionId, n: u64) -> Option<u64> {
+        let then = self.past_commands.iter().rev().find(|past| {
+            let has_ended = past.ended.is_some_and(|(end, _)| end < n);
+            past.session == *session && past.begun.0 < n && !has_ended
+        })?;
+        Some(then.command)
     }
 
     /// Returns a command as a row of an answer, without what a witness saw of it.

@@ -204,6 +204,12 @@ impl Audit {
             // Only blame answers it (HIST-11).
             Evidence::Commit => false,
         };
+        // Without a command it would count as certain.
+        ensure!(
+            "ATTR-6",
+            version.evidence != Evidence::Command || version.formatted || version.command.is_some(),
+            "{record:?} names no command"
+        );
         ensure!(
             "ATTR",
             pair_ok,
