@@ -486,7 +486,7 @@ impl Daemon {
             self.look_at_places();
         }
         self.manager.alive(now);
-        self.look_at_all_moved(now);
+        self.look_at_due_moved(now);
         if self.idle_end().is_some_and(|end| end <= now) {
             self.ending = Some(Ending::Done("idle"));
         }

@@ -45,7 +45,7 @@ pub(super) fn bytes(file: &File) -> io::Result<Vec<u8>> {
 }
 
 fn each(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut chunk = vec![0; 64 << 10];
+    let mut chunk = [0; 16 << 10];
     let mut at = 0_u64;
     loop {
         match file.read_at(&mut chunk, at) {

@@ -538,6 +538,11 @@ impl Guard {
         self.net.look_at_all(|moved| self.changed(moved));
     }
 
+    /// Does the same for those files that have to be looked at now.
+    pub fn look_at_due_moved(&self) {
+        self.net.look_at_due(|moved| self.changed(moved));
+    }
+
     /// Returns when held files have to be looked at again; `None` if none is
     /// held.
     pub fn next_look(&self) -> Option<Instant> {

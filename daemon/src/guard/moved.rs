@@ -24,6 +24,10 @@ use crate::system::leased::{Kind, Refused};
 /// was moved completes within this time, and is visible from then on.
 const FIRST: Duration = Duration::from_millis(250);
 
+/// The least time between two looks: files that lose their names one after the
+/// other are looked at together.
+const TOGETHER: Duration = Duration::from_millis(50);
+
 /// The maximum time that a file is held. It applies while a process has the
 /// file open for writing, and where no lease can show that. In the second case
 /// a file on another file system than the workspace's is held for [`FIRST`]
@@ -49,6 +53,8 @@ pub(super) struct Moved {
     /// The hash of its content at the last look.
     hash: Hash,
     stamp: Option<Stamp>,
+    /// The disk space that it used when it was held, in bytes.
+    taken: u64,
     since: Instant,
     /// When to look at it next.
     next: Instant,
@@ -82,7 +88,7 @@ impl Net {
         for mut moved in held.drain(..) {
             moved.look(true, &mut changed);
         }
-        self.plan(&held);
+        *lock(&self.next) = None;
         any
     }
 
@@ -98,9 +104,10 @@ impl Net {
     ) {
         let mut held = lock(&self.held);
         let room = disk::room_at(&file).map_or(MOST_BYTES, |room| room / OF_ROOM);
-        let mut left = MOST_BYTES.min(room).saturating_sub(taken(&file));
+        let taken = taken(&file);
+        let mut left = MOST_BYTES.min(room).saturating_sub(taken);
         let kept = held.iter().rev().take(MOST - 1).take_while(|moved| {
-            let fits = left.checked_sub(taken(&moved.file));
+            let fits = left.checked_sub(moved.taken);
             left = fits.unwrap_or_default();
             fits.is_some()
         });
@@ -109,16 +116,19 @@ impl Net {
             moved.look(true, &mut changed);
         }
         let since = Instant::now();
+        let due = since + FIRST;
         held.push(Moved {
             file,
             path: path.clone(),
             real: real.clone(),
             hash,
             stamp: None,
+            taken,
             since,
-            next: since + FIRST,
+            next: due,
         });
-        self.plan(&held);
+        let mut next = lock(&self.next);
+        *next = Some(next.map_or(due, |next| next.min(due)));
     }
 
     /// Looks again at the files of one path, and calls `changed` for those with
@@ -139,9 +149,22 @@ impl Net {
 
     /// Looks thoroughly at all files, and releases those that no process writes
     /// to.
-    pub(super) fn look_at_all(&self, mut changed: impl FnMut(&Moved)) {
+    pub(super) fn look_at_all(&self, changed: impl FnMut(&Moved)) {
+        self.look_at_those(|_| true, changed);
+    }
+
+    /// Does the same for those files whose time has come.
+    pub(super) fn look_at_due(&self, changed: impl FnMut(&Moved)) {
+        let now = Instant::now();
+        self.look_at_those(|moved| moved.next <= now, changed);
+    }
+
+    fn look_at_those(&self, which: impl Fn(&Moved) -> bool, mut changed: impl FnMut(&Moved)) {
         let mut held = lock(&self.held);
         held.retain_mut(|moved| {
+            if !which(moved) {
+                return true;
+            }
             // Checked before the look, which then finds everything that was
             // written by a process that has closed the file.
             let pause = moved.pause(self.device);
@@ -150,7 +173,8 @@ impl Net {
             moved.next = Instant::now() + pause;
             true
         });
-        self.plan(&held);
+        let next = held.iter().map(|moved| moved.next).min();
+        *lock(&self.next) = next.map(|next| next.max(Instant::now() + TOGETHER));
     }
 
     /// Returns the disk space that all files use, in bytes.
@@ -168,13 +192,9 @@ impl Net {
     }
 
     /// Returns whether a look is due now. If so, the caller has to call
-    /// [`Self::look_at_all`].
+    /// [`Self::look_at_due`].
     pub(super) fn is_due(&self, now: Instant) -> bool {
         lock(&self.next).take_if(|next| *next <= now).is_some()
-    }
-
-    fn plan(&self, held: &[Moved]) {
-        *lock(&self.next) = held.iter().map(|moved| moved.next).min();
     }
 }
 

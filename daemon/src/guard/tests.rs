@@ -446,7 +446,7 @@ fn look_until_nothing_is_held(guard: &Guard) {
     while let Some(next) = guard.next_look() {
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
         if guard.look_is_due(Instant::now()) {
-            guard.look_at_all_moved();
+            guard.look_at_due_moved();
         }
     }
 }
@@ -471,7 +471,7 @@ fn the_old_file_is_held_only_while_somebody_may_write_to_it() {
     for _ in 0..2 {
         let next = world.guard.next_look().unwrap();
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        world.guard.look_at_all_moved();
+        world.guard.look_at_due_moved();
     }
     assert!(world.guard.next_look().is_some(), "somebody has it open");
     children::unshared(|| writer.write_all(b"late").map(|()| drop(writer))).unwrap();

@@ -70,13 +70,13 @@ impl Daemon {
         self.tell_kept();
     }
 
-    /// Looks on another thread at all files that lost their name, if the time
+    /// Looks on another thread at the files that lost their name, if the time
     /// for it has come.
-    pub(super) fn look_at_all_moved(&self, now: Instant) {
+    pub(super) fn look_at_due_moved(&self, now: Instant) {
         if self.workspace.guard.look_is_due(now) {
             let (guard, events) = (Arc::clone(&self.workspace.guard), self.events.clone());
             tokio::task::spawn_blocking(move || {
-                guard.look_at_all_moved();
+                guard.look_at_due_moved();
                 let _loop_has_ended = events.send(Event::Kept);
             });
         }
