@@ -97,6 +97,11 @@ impl Degraded {
     /// The first words of every cause that is about the machine's clock
     /// (LIM-3).
     pub const CLOCK: &str = "the clock";
+
+    /// The cause if a daemon with another store watches the same directory (SEC-1).
+    pub const COMPANY: &str = "another daemon, with a store of its own, watches this directory, such as \
+                               one in a container or of another user; each takes the writes of the \
+                               other's agents for the user's";
 }
 
 /// The file in which the state is stored.

@@ -32,7 +32,7 @@ fn nameless(world: &World) -> Vec<PathBuf> {
     fs::read_dir(format!("/proc/{}/fd", world.pid()))
         .unwrap()
         .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
-        .filter(|path| path.starts_with(world.workspace()))
+        .filter(|path| path.starts_with(world.workspace()) && path != world.workspace())
         .collect()
 }
 

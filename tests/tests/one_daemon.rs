@@ -287,6 +287,45 @@ fn sec1_a_daemon_that_cannot_be_reached_is_named_and_ended() {
     assert!(world.run(&["stop"]).status.success());
 }
 
+/// A container has the workspace mounted under another path, and a home of its own.
+#[test]
+fn sec1_daemons_with_two_stores_see_each_other_through_another_mount() {
+    const SAYS: &str = "another daemon, with a store of its own";
+    let (mut outside, mut inside) = (World::asleep(), World::asleep());
+    outside.file("a.txt", "one\n");
+    outside.start();
+    let doctor = |world: &World| told(&world.run(&["doctor"]));
+    assert!(!doctor(&outside).contains(SAYS));
+    let mount = format!(
+        "mount --bind {} {} && exec \"$@\"",
+        outside.workspace().display(),
+        inside.workspace().display()
+    );
+    inside.launch_through(&["unshare", "--mount", "sh", "-c", &mount, "sh"]);
+    if inside.try_start().is_err() {
+        parts::not_tested("a daemon in a container with a mounted workspace");
+        return;
+    }
+    for world in [&outside, &inside] {
+        let status = world
+            .client()
+            .try_call("status", &json!({}))
+            .unwrap()
+            .unwrap();
+        let causes = status["degraded"].as_array().unwrap();
+        let says = |part: &&Value| part["cause"].as_str().unwrap().starts_with(SAYS);
+        assert_eq!(causes.iter().filter(says).count(), 1, "{status}");
+    }
+    assert!(
+        doctor(&outside).contains("Containers"),
+        "{}",
+        doctor(&outside)
+    );
+    inside.stop();
+    assert!(!doctor(&outside).contains(SAYS));
+    outside.stop();
+}
+
 /// In a container, a process has another id than outside.
 #[test]
 fn attr6_a_process_in_a_container_is_named_by_the_id_that_it_has_there() {

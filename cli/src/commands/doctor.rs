@@ -251,16 +251,32 @@ fn reported(status: &StatusReport) -> Vec<Finding> {
             "if they are many, raise fs.inotify.max_queued_events",
         )
     });
-    let of_clock = |part: &&Degraded| part.cause.starts_with(Degraded::CLOCK);
-    found.extend(status.degraded.iter().filter(of_clock).map(|part| {
-        Finding::note(
+    // What is no place that lacks coverage, with what to do.
+    let others = [
+        (
             "clock",
-            &part.cause,
+            Degraded::CLOCK,
             "check the machine's clock; nothing is removed by age because of it",
-        )
-    }));
-    let degraded = status.degraded.iter().filter(|part| !of_clock(part));
-    if degraded.clone().next().is_none() {
+        ),
+        (
+            "daemons",
+            Degraded::COMPANY,
+            "let both sides use one daemon, as docs/agents/claude-code.md says under Containers",
+        ),
+    ];
+    let mut degraded: Vec<_> = status.degraded.iter().collect();
+    for (check, cause, hint) in others {
+        let (these, rest): (Vec<_>, _) = degraded
+            .into_iter()
+            .partition(|part| part.cause.starts_with(cause));
+        found.extend(
+            these
+                .iter()
+                .map(|part| Finding::note(check, &part.cause, hint)),
+        );
+        degraded = rest;
+    }
+    if degraded.is_empty() {
         found.push(Finding::good("coverage", "full"));
     }
     for part in degraded {

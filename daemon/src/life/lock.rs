@@ -10,8 +10,10 @@ use std::time::Duration;
 use touchmark_proto::{Holder, Places};
 
 use crate::Error;
+use crate::system::lease::Presence;
 use crate::system::stat::MetadataExt as _;
 use crate::system::{open, process};
+use crate::watch::shows_a_part;
 
 /// The maximum number of bytes that are read of a lock file; a valid one is
 /// shorter.
@@ -39,6 +41,9 @@ pub struct Lock {
     /// Whether the file names the holder; false if the file could not be
     /// written.
     told: bool,
+    /// The mark on the workspace; `None` without a workspace, where the file system
+    /// has no locks, and if the user may unmount it.
+    presence: Option<Presence>,
 }
 
 impl Lock {
@@ -58,12 +63,24 @@ impl Lock {
             // If this fails there is no lock, which is handled below.
             let _exists = open::private_directory().recursive(true).create(directory);
         }
-        match Self::take(&places.lock, &holder) {
+        let mut lock = match Self::take(&places.lock, &holder) {
             Err(Error::Io { cause, .. }) => {
                 tracing::warn!("{}: {cause}", places.lock.display());
                 Self::take(&places.spare_lock, &holder)
             }
             taken => taken,
+        }?;
+        if stays_mounted(workspace, &places.state) {
+            lock.presence = Presence::on(workspace).ok();
+        }
+        Ok(lock)
+    }
+
+    /// Returns whether a daemon with another store watches the workspace, too.
+    pub(crate) fn has_company(&self, workspace: &Path) -> bool {
+        match &self.presence {
+            Some(presence) => presence.is_shared(),
+            None => Presence::is_at(workspace),
         }
     }
 
@@ -116,6 +133,7 @@ impl Lock {
                 path: path.to_owned(),
                 file,
                 told: told.is_ok(),
+                presence: None,
             });
         }
     }
@@ -159,6 +177,16 @@ impl Drop for Lock {
             let _gone_already = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Returns whether a directory's file system is not one that the user may want to
+/// unmount: it is the system's, or that of the state directory, or the directory
+/// lies in a mount of a part of a file system, as in a container.
+fn stays_mounted(directory: &Path, state: &Path) -> bool {
+    let device = |path: &Path| path.metadata().ok().map(|metadata| metadata.dev());
+    let own = device(directory);
+    own.is_some() && (own == device(state) || own == device(Path::new("/")))
+        || shows_a_part(directory)
 }
 
 /// Opens or creates a lock file. A file that cannot be written can still be

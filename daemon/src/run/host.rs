@@ -166,6 +166,9 @@ impl Daemon {
             )));
         }
         degraded.extend(self.workspace.time.told().map(everything));
+        if self.clients.lock.has_company(&self.options.workspace) {
+            degraded.push(everything(Degraded::COMPANY.into()));
+        }
         degraded.extend(self.options.inherited.iter().map(|what| {
             everything(format!(
                 "the daemon was started with {what}; `touchmark stop`, and start it elsewhere"

@@ -1,9 +1,9 @@
 //! Leases: the kernel reports when another process opens a file, and delays
-//! that open.
+//! that open. [`Presence`] shows which directories other daemons watch.
 //!
 //! The one module with `unsafe` code: neither `rustix` nor another maintained
-//! safe crate has `F_SETLEASE`. It makes three calls of one C function, each
-//! with an integer as its argument; no memory is passed.
+//! safe crate has `F_SETLEASE` or `F_OFD_SETLK`. It calls one C function, with
+//! an integer or one structure as its argument.
 //!
 //! A lease is granted only while no process has the file open in a conflicting
 //! way. For a read lease: no process has it open for writing (a shared writable
@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::raw::c_int;
+use std::path::Path;
 
 use super::leased::{Kind, Refused};
 
@@ -94,6 +95,69 @@ fn control(file: BorrowedFd<'_>, command: c_int, argument: c_int) -> io::Result<
     Ok(result)
 }
 
+/// The byte of a directory that a daemon locks: far from what others may lock.
+const MARKED: libc::off_t = 0x746f_7563_686d_726b;
+
+/// A mark on a directory: a read lock of one byte. Each process of the same kernel
+/// sees it, by whatever path and mount it reaches the directory, and in whatever
+/// container it runs. Nothing conflicts with it but a write lock of that byte, which a
+/// directory cannot have. While it is there, its file system cannot be unmounted.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    directory: File,
+}
+
+impl Presence {
+    /// Marks a directory until the value is dropped.
+    ///
+    /// # Errors
+    /// The system's, such as a file system without locks.
+    pub(crate) fn on(directory: &Path) -> io::Result<Self> {
+        let directory = File::open(directory)?;
+        lock(&directory, libc::F_OFD_SETLK, libc::F_RDLCK)?;
+        Ok(Self { directory })
+    }
+
+    /// Returns whether the directory has another process's mark as well.
+    pub(crate) fn is_shared(&self) -> bool {
+        is_marked(&self.directory)
+    }
+
+    /// Returns whether a directory has a mark. It is open for a moment only.
+    pub(crate) fn is_at(directory: &Path) -> bool {
+        File::open(directory).is_ok_and(|directory| is_marked(&directory))
+    }
+}
+
+/// Returns whether a directory has a mark by another open file than this one.
+fn is_marked(directory: &File) -> bool {
+    // The kernel says which lock would be in the way of a write lock.
+    lock(directory, libc::F_OFD_GETLK, libc::F_WRLCK)
+        .is_ok_and(|kind| kind != libc::F_UNLCK as c_int)
+}
+
+/// Calls `fcntl(2)` about a lock of [`MARKED`], and returns the kind of lock that
+/// the kernel has written into the answer.
+fn lock(file: &File, command: c_int, kind: impl TryInto<libc::c_short>) -> io::Result<c_int> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+    // SAFETY: a zeroed `flock` is a valid one. The descriptor and the structure
+    // live until the call returns, and the commands used here (F_OFD_SETLK,
+    // F_OFD_GETLK) read and write one `flock`.
+    let (result, kind) = unsafe {
+        let mut lock: libc::flock = std::mem::zeroed();
+        lock.l_type = kind.try_into().map_err(|_| invalid())?;
+        lock.l_whence = libc::SEEK_SET as libc::c_short;
+        lock.l_start = MARKED;
+        lock.l_len = 1;
+        let result = libc::fcntl(file.as_raw_fd(), command, &raw mut lock);
+        (result, lock.l_type)
+    };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(c_int::from(kind)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -157,5 +221,16 @@ mod tests {
         assert_eq!(Lease::take(&both, Kind::Write).unwrap_err(), Refused::Busy);
         drop(reader);
         assert!(Lease::take(&both, Kind::Write).unwrap().is_whole());
+    }
+
+    #[test]
+    fn two_marks_on_a_directory_see_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let one = Presence::on(directory.path()).unwrap();
+        assert!(!one.is_shared());
+        let two = Presence::on(directory.path()).unwrap();
+        assert!(one.is_shared() && two.is_shared());
+        drop(one);
+        assert!(!two.is_shared() && Presence::is_at(directory.path()));
     }
 }

@@ -58,7 +58,7 @@ use self::fence::Fence;
 use self::inotify::Inotify;
 use self::links::HardLinks;
 use self::mounts::Mounts;
-pub use self::mounts::{MountBell, has_other_paths};
+pub use self::mounts::{MountBell, has_other_paths, shows_a_part};
 use self::notifier::Notifier;
 pub use self::silent::silent_file_system;
 use crate::links::{End, absolute, relative, resolve_until};

@@ -308,6 +308,14 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Returns whether the mount that contains a directory shows only a part of its
+/// file system, as those of containers do.
+pub fn shows_a_part(directory: &Path) -> bool {
+    let table = table().unwrap_or_default();
+    let own = inside(directory, &table).first().copied();
+    own.is_some_and(|mount| mount.root != Path::new("/"))
+}
+
 /// Returns whether the layers of the overlay mounted as `device` can be reached
 /// from here, so that a process may write to them directly. In a container they
 /// usually cannot. The kernel's documentation calls such writes undefined.

@@ -37,6 +37,11 @@ pub fn has_other_paths(_root: &Path) -> bool {
     true
 }
 
+/// Returns `false`: it is not known.
+pub fn shows_a_part(_directory: &Path) -> bool {
+    false
+}
+
 /// A notification of mounts, which never wakes here.
 #[derive(Debug)]
 pub struct MountBell;
