@@ -5,7 +5,10 @@ use std::fmt;
 use tokio::sync::oneshot;
 use touchmark_engine::{Answer, Input, Learned, ReadOrder, State, WriteOutcome};
 use touchmark_proto::codec::Part;
-use touchmark_proto::{ConnectionId, Error, Millis, RelPath, Reply, Request, RequestId};
+use touchmark_proto::events::Happening;
+use touchmark_proto::{
+    Clock, ConnectionId, Error, Hash, Millis, RelPath, Reply, Request, RequestId,
+};
 
 use crate::content::{Met, Report};
 use crate::store::Reader;
@@ -44,6 +47,18 @@ impl fmt::Debug for Work {
     }
 }
 
+/// One event that a subscriber has missed, and the previous content, from which its
+/// lines are counted.
+#[derive(Debug)]
+pub struct Missed {
+    /// When it happened.
+    pub clock: Clock,
+    /// What happened.
+    pub happening: Happening,
+    /// The content before a version; `None` for no file, and for other events.
+    pub before: Option<Hash>,
+}
+
 /// What another thread has produced for a request.
 #[derive(Debug)]
 pub enum Produced {
@@ -57,6 +72,10 @@ pub enum Produced {
     Reply(Box<Reply>),
     /// The answer to a client.
     Encoded(Encoded),
+    /// What a subscriber has missed.
+    Missed(Vec<Missed>),
+    /// The same, encoded.
+    Events(Vec<u8>),
 }
 
 /// An encoded answer.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use touchmark_tests::repeat::{Load, repetitions};
 use touchmark_tests::{World, sha256, text, user};
 
@@ -250,6 +250,46 @@ fn subscribe_replays_from_a_clock() {
     subscriber.ok("subscribe", json!({"kinds": ["version"], "since": since}));
     let events = subscriber.events_until(|event| event["version"]["hash"] == sha256("10\n"));
     assert_eq!(events.len(), 10);
+}
+
+/// What many facts have told is read beside the loop, and what comes meanwhile
+/// follows: each event once and in order.
+#[test]
+fn subscribe_replays_much_while_more_comes() {
+    let world = World::new();
+    let mut agent = world.session("s");
+    world.file("a.txt", "0\n");
+    agent.read("a.txt");
+    let since = text(&agent.client.ok("sync", json!({})), "clock");
+    let path = world.path("a.txt");
+    let mut write = move |numbers: std::ops::RangeInclusive<u64>| {
+        for number in numbers {
+            user::write(&path, &format!("{number}\n"));
+            agent.sync();
+        }
+    };
+    write(1..=150);
+    let mut subscriber = world.client();
+    let writer = std::thread::spawn(move || write(151..=300));
+    subscriber.ok("subscribe", json!({"kinds": ["version"], "since": since}));
+    let events = subscriber.events_until(|event| event["version"]["hash"] == sha256("300\n"));
+    writer.join().unwrap();
+    let hashes = events.iter().map(|event| text(&event["version"], "hash"));
+    let expected = (1..=300).map(|number| sha256(format!("{number}\n")));
+    assert!(hashes.eq(expected));
+    let lines = |event: &Value| event["lines"]["added"] == 1 && event["lines"]["removed"] == 1;
+    assert!(events.iter().all(lines), "{:?}", events.first());
+    // One that has ended its connection gets nothing, and hinders no other.
+    let mut gone = world.client();
+    gone.send("subscribe", &json!({"since": since}));
+    drop(gone);
+    let mut last = world.client();
+    last.ok("subscribe", json!({"kinds": ["version"], "since": since}));
+    assert_eq!(
+        last.events_until(|event| event["version"]["hash"] == sha256("300\n"))
+            .len(),
+        300
+    );
 }
 
 /// A subscription that names a session and kinds receives only those events,

@@ -13,6 +13,7 @@ use touchmark_proto::{
 
 use super::fair::{Fair, Kind};
 use super::produce::Production;
+use super::replay::Beginning;
 use super::subscriptions::Subscriptions;
 use crate::desktop::Desktop;
 use crate::event::{Encoded, Event};
@@ -72,6 +73,8 @@ pub(super) struct Clients {
     /// The connections whose answers are written at the end of the turn.
     answered: Vec<Arc<Peer>>,
     pub(super) subscriptions: Subscriptions,
+    /// Subscriptions whose missed events are read on another thread.
+    pub(super) beginnings: HashMap<RequestId, Beginning>,
     /// Shows the user what is lost.
     pub(super) desktop: Desktop,
     /// The processes whose end is being waited for.
@@ -103,6 +106,7 @@ impl Clients {
             begun: HashMap::new(),
             answered: Vec::new(),
             subscriptions: Subscriptions::default(),
+            beginnings: HashMap::new(),
             processes: HashSet::new(),
             requests: 0,
             desktop: Desktop::default(),
@@ -233,6 +237,8 @@ impl Clients {
         self.peers.remove(&connection);
         self.subscriptions.disconnect(connection);
         self.asked.retain(|_, asked| asked.connection != connection);
+        self.beginnings
+            .retain(|request, _| self.asked.contains_key(request));
         self.peers.is_empty()
     }
 

@@ -10,7 +10,7 @@ use touchmark_proto::off::OffReport;
 use touchmark_proto::{ConnectionId, Error, ErrorCode, ErrorData, PROTOCOL, Reply, RequestId};
 
 use super::Daemon;
-use super::replay;
+use super::replay::{self, Beginning};
 use super::say::{self, Say};
 use super::subscriptions::Subscription;
 use crate::event::Event;
@@ -204,14 +204,15 @@ impl Daemon {
         if let Some(since) = ask.since {
             replay::check(since, state)?;
         }
-        Ok(Say::Subscribed {
+        Ok(Say::Subscribed(Box::new(Beginning {
             request,
             number: self.clients.subscriptions.number(connection)?,
             subscription,
             since: ask.since,
             // Facts up to here were also published up to here.
             until: self.turn.newest_fact,
-        })
+            bytes: Vec::new(),
+        })))
     }
 
     fn unsubscribe(&mut self, connection: ConnectionId, ask: &Unsubscribe) -> Result<Reply, Error> {

@@ -117,7 +117,7 @@ impl Daemon {
 
     /// Does `work` for a request on another thread, with the log if it `reads` it.
     /// `failed` is the outcome if the work breaks off.
-    fn produce(
+    pub(super) fn produce(
         &mut self,
         request: RequestId,
         reads: bool,
@@ -172,7 +172,12 @@ impl Daemon {
                 self.engine.state().label_reply(&mut answer.reply);
                 self.complete(request, *answer);
             }
-            Produced::Failed(error) => self.clients.answered(request, Err(error)),
+            Produced::Failed(error) => {
+                self.clients.beginnings.remove(&request);
+                self.clients.answered(request, Err(error));
+            }
+            Produced::Missed(missed) => self.encode_missed(request, missed),
+            Produced::Events(bytes) => self.caught_up(request, &bytes),
             Produced::Reply(reply) => self.clients.answered(request, Ok(*reply)),
             Produced::Encoded(encoded) => self.clients.answered_encoded(request, encoded),
         }

@@ -1,18 +1,15 @@
 //! The outbox's messages, and how they are sent: answers and events.
 
 use touchmark_engine::{Answer, Fact, Input, Learned, Notice, Question, Recall, WriteOrder};
-use touchmark_proto::daemon::Subscribed;
 use touchmark_proto::edits::EditAbort;
 use touchmark_proto::events::{Event as Notification, Happening};
-use touchmark_proto::{Clock, ConnectionId, Error, RelPath, Reply, Request, RequestId};
+use touchmark_proto::{ConnectionId, Error, RelPath, Reply, Request, RequestId};
 
 use super::Daemon;
-use super::clients::Asked;
 use super::edited::edited;
 use super::end::Ending;
 use super::produce::FEW;
-use super::replay;
-use super::subscriptions::Subscription;
+use super::replay::Beginning;
 use crate::context::storage;
 use crate::desktop::Loss;
 use crate::event::Event;
@@ -44,15 +41,8 @@ pub(super) enum Say {
     Notice(Box<Notice>),
     /// A version that was overwritten unseen, for the desktop.
     Lost { path: RelPath, version: u64 },
-    /// The beginning of a subscription: the events missed up to fact `until`
-    /// are sent first, then all later ones. None is sent twice or left out.
-    Subscribed {
-        request: RequestId,
-        number: u64,
-        subscription: Subscription,
-        since: Option<Clock>,
-        until: u64,
-    },
+    /// The beginning of a subscription.
+    Subscribed(Box<Beginning>),
     /// The answer to a shutdown request, after which the daemon ends.
     End { request: RequestId },
 }
@@ -155,17 +145,7 @@ impl Daemon {
             Say::Write(request, order) => self.write(request, *order, failed),
             Say::Notice(notice) => self.tell(*notice),
             Say::Lost { path, version } => self.show_loss(&path, version),
-            Say::Subscribed {
-                request,
-                number,
-                subscription,
-                since,
-                until,
-            } => {
-                if let Some(asked) = self.clients.asked.remove(&request) {
-                    self.subscribe(asked, request, number, subscription, since, until);
-                }
-            }
+            Say::Subscribed(beginning) => self.subscribe(*beginning),
             Say::End { request } => {
                 if let Some(asked) = self.clients.asked.remove(&request) {
                     let done = Reply::Shutdown(touchmark_proto::daemon::Done {});
@@ -308,55 +288,9 @@ impl Daemon {
             }
         }
     }
-
-    fn subscribe(
-        &mut self,
-        asked: Asked,
-        request: RequestId,
-        number: u64,
-        subscription: Subscription,
-        since: Option<Clock>,
-        until: u64,
-    ) {
-        let missed = match since {
-            Some(since) => {
-                let state = self.engine.state();
-                let log = self.storage.log();
-                match log.and_then(|log| replay::missed(log, state, since, until)) {
-                    Ok(missed) => missed,
-                    Err(error) => return self.clients.answer(asked, request, Err(error)),
-                }
-            }
-            None => Vec::new(),
-        };
-        let Some(peer) = self.clients.peers.get(&asked.connection) else {
-            return;
-        };
-        let subscribed = Subscribed {
-            subscription: number,
-        };
-        peer.answer(request, Ok(Reply::Subscribe(subscribed)));
-        let mut contents = self.storage.contents();
-        for mut missed in missed {
-            if subscription.wants(&missed.happening, self.engine.state()) {
-                let new = match &missed.happening {
-                    Happening::Version { version, .. } => version.hash,
-                    _ => None,
-                };
-                count_lines(&mut missed.happening, missed.before, new, &mut contents);
-                peer.event(Notification {
-                    subscription: number,
-                    clock: missed.clock,
-                    happening: missed.happening,
-                });
-            }
-        }
-        self.clients.subscriptions.insert(number, subscription);
-        peer.subscriptions(self.clients.subscriptions.count(asked.connection));
-    }
 }
 
-fn count_lines(
+pub(super) fn count_lines(
     happening: &mut Happening,
     old: Option<touchmark_proto::Hash>,
     new: Option<touchmark_proto::Hash>,

@@ -108,10 +108,24 @@ impl Encoding {
             return Encoded::Part(encoder.part(id, outcome));
         }
         let mut bytes = Vec::new();
-        if let Err(error) = encoder.encode(&ServerMessage::Reply { id, outcome }, &mut bytes) {
-            tracing::warn!("a message was not sent: {error}");
-        }
+        encode(&encoder, &ServerMessage::Reply { id, outcome }, &mut bytes);
         Encoded::Bytes(bytes)
+    }
+
+    /// Encodes events for the same client.
+    pub(crate) fn events(self, events: impl Iterator<Item = Event>) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for event in events {
+            encode(&self.encoder, &ServerMessage::Event(event), &mut bytes);
+        }
+        bytes
+    }
+}
+
+/// Appends a message to `bytes`, or nothing if it cannot be encoded.
+fn encode(encoder: &Encoder, message: &ServerMessage, bytes: &mut Vec<u8>) {
+    if let Err(error) = encoder.encode(message, bytes) {
+        tracing::warn!("a message was not sent: {error}");
     }
 }
 
@@ -197,6 +211,12 @@ impl Peer {
     pub fn event(&self, event: Event) {
         self.lock()
             .send(Some(&ServerMessage::Event(event)), MAX_EVENT_BYTES);
+        self.wake.notify_one();
+    }
+
+    /// Sends events that are encoded already.
+    pub(crate) fn encoded_events(&self, bytes: &[u8]) {
+        self.lock().append(bytes);
         self.wake.notify_one();
     }
 
@@ -333,18 +353,16 @@ impl Outgoing {
         if !self.takes(most) {
             return;
         }
-        if let Some(encoder) = &self.encoder
-            && let Err(error) = encoder.encode(message, &mut self.bytes)
-        {
-            tracing::warn!("a message was not sent: {error}");
+        if let Some(encoder) = &self.encoder {
+            encode(encoder, message, &mut self.bytes);
         }
     }
 
-    /// Appends an encoded answer. If too many bytes are waiting already, the
+    /// Appends what is encoded already. If too many bytes are waiting already, the
     /// connection ends.
-    fn append(&mut self, answer: &[u8]) {
+    fn append(&mut self, encoded: &[u8]) {
         if self.takes(MAX_BYTES) {
-            self.bytes.extend_from_slice(answer);
+            self.bytes.extend_from_slice(encoded);
         }
     }
 
