@@ -1,14 +1,17 @@
 //! `touchmark lsp` with the clients of real editors, set up as docs/lsp.md says:
-//! Neovim's own, and Emacs' eglot.
+//! Neovim's own, Emacs' eglot, and, as heavy parts, Kate and the client that
+//! extensions of VS Code use.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::json;
-use touchmark_tests::fetched::debian;
+use touchmark_tests::fetched::{debian, node};
+use touchmark_tests::process::{until, wait_gone};
 use touchmark_tests::world::binary;
-use touchmark_tests::{Neovim, Session, World, neovim, parts, snippets};
+use touchmark_tests::{Neovim, Session, World, children, neovim, parts, snippets};
 
 /// The author and evidence of a version that an editor has reported.
 const SAVED: &str = "user editor";
@@ -215,4 +218,193 @@ fn emacs_eglot_reports_and_shows() {
     assert_eq!(on_disk, "grüße 𝄞 one\ntwo\nthree\n");
     let story = agent.saves("a.txt", true);
     assert_eq!(story, ["agent:s declared", SAVED, SAVED]);
+}
+
+/// Kate on a display without a screen, operated by its keys.
+struct Kate {
+    screen: Child,
+    display: String,
+    kate: Child,
+}
+
+impl Kate {
+    /// Starts Kate with a file of a world.
+    fn start(world: &World, file: &str) -> Self {
+        let mut screen = Command::new("Xvfb");
+        screen
+            .args(["-displayfd", "1", "-nolisten", "tcp"])
+            .args(["-screen", "0", "1000x700x24"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut screen = children::start(&mut screen).unwrap();
+        let mut number = String::new();
+        let mut output = BufReader::new(screen.stdout.take().unwrap());
+        output.read_line(&mut number).unwrap();
+        let display = format!(":{}", number.trim());
+
+        let mut kate = Command::new("kate");
+        world.dress(&mut kate);
+        find_touchmark(&mut kate);
+        kate.args(["--new", "--block", file])
+            .current_dir(world.workspace())
+            .env("DISPLAY", &display)
+            .env("QT_QPA_PLATFORM", "xcb")
+            .env("LANG", "C.UTF-8")
+            .env_remove("DBUS_SESSION_BUS_ADDRESS")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let kate = children::start(&mut kate).unwrap();
+        let kate = Self {
+            screen,
+            display,
+            kate,
+        };
+        until("Kate has no window", || !kate.windows().is_empty());
+        kate
+    }
+
+    fn xdotool(&self, args: &[&str]) -> Output {
+        let mut xdotool = Command::new("xdotool");
+        xdotool.args(args).env("DISPLAY", &self.display);
+        xdotool.output().unwrap()
+    }
+
+    /// Returns the heights of the windows, menus among them.
+    fn windows(&self) -> Vec<u32> {
+        let windows = ["search", "--onlyvisible", "--class", "kate"];
+        let heights = ["getwindowgeometry", "--shell", "%@"];
+        let found = self.xdotool(&[&windows[..], &heights[..]].concat());
+        let found = String::from_utf8_lossy(&found.stdout).into_owned();
+        let heights = found
+            .lines()
+            .filter_map(|line| line.strip_prefix("HEIGHT="));
+        heights.map(|height| height.parse().unwrap()).collect()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.xdotool(&[&["key"], keys].concat());
+    }
+
+    /// Types at the beginning of the file.
+    fn text(&self, text: &str) {
+        self.keys(&["ctrl+Home"]);
+        self.xdotool(&["type", text]);
+    }
+
+    /// Returns the servers that Kate has started.
+    fn servers(&self) -> Vec<u32> {
+        let id = self.kate.id().to_string();
+        let found = Command::new("pgrep")
+            .args(["-P", &id, "touchmark"])
+            .output();
+        let found = String::from_utf8(found.unwrap().stdout).unwrap();
+        found.lines().map(|id| id.parse().unwrap()).collect()
+    }
+}
+
+impl Drop for Kate {
+    fn drop(&mut self) {
+        for child in [&mut self.kate, &mut self.screen] {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn kate_reports_and_undoes() {
+    let what = "touchmark lsp with Kate";
+    if !parts::heavy(what) {
+        return;
+    }
+    for (program, argument) in [
+        ("kate", "--version"),
+        ("Xvfb", "-help"),
+        ("xdotool", "version"),
+    ] {
+        let mut there = Command::new(program);
+        there.arg(argument).env("QT_QPA_PLATFORM", "offscreen");
+        if there.output().is_err() {
+            return parts::not_tested(&format!("{what}: {program} is not here"));
+        }
+    }
+    let (world, mut agent) = world();
+    let settings = world.config().join("kate/lspclient");
+    fs::create_dir_all(&settings).unwrap();
+    fs::write(settings.join("settings.json"), documented("json").concat()).unwrap();
+    // The answer to Kate's question.
+    let allowed = format!("AllowedServerCommandLines={} lsp", binary().display());
+    let answer = format!("[lspclient]\n{allowed}\n");
+    fs::write(world.config().join("katerc"), answer).unwrap();
+    let on_disk = || fs::read_to_string(world.path("a.txt")).unwrap();
+
+    let mut kate = Kate::start(&world, "a.txt");
+    let search = ["search", "--onlyvisible", "--class", "kate", "windowfocus"];
+    // Typed until the window has the keys, and the server a daemon.
+    until("nothing is unsaved", || {
+        kate.xdotool(&search);
+        kate.text("x");
+        agent.status("a.txt")["unsaved"] == true
+    });
+    until("the changes are not undone", || {
+        kate.keys(&["ctrl+z"]);
+        agent.status("a.txt")["unsaved"] != true
+    });
+    kate.text("mine ");
+    let lines = agent.wait_unsaved("a.txt", true);
+    assert_eq!(lines, json!({"start": 1, "end": 1}));
+    kate.keys(&["ctrl+s"]);
+    agent.wait_saves("a.txt", &["agent:s declared", SAVED]);
+    agent.wait_unsaved("a.txt", false);
+    assert_eq!(on_disk(), "mine one\ntwo\ndrei\n");
+
+    kate.keys(&["ctrl+Home", "Down", "Down", "alt+Return"]);
+    // A menu of two lines: it is empty at first.
+    until("no menu", || {
+        kate.windows()
+            .into_iter()
+            .any(|height| (40..80).contains(&height))
+    });
+    kate.keys(&["Down", "Down", "Return"]);
+    until("nothing is undone", || {
+        on_disk() == "mine one\ntwo\nthree\n"
+    });
+    // Loaded again. Then saved, and ended at once.
+    kate.keys(&["F5"]);
+    kate.text("all ");
+    agent.wait_unsaved("a.txt", true);
+    let servers = kate.servers();
+    assert_eq!(servers.len(), 1, "{servers:?}");
+    kate.keys(&["ctrl+s", "ctrl+q"]);
+    agent.wait_saves("a.txt", &["agent:s declared", SAVED, SAVED, SAVED]);
+    assert_eq!(on_disk(), "all mine one\ntwo\nthree\n");
+    until("Kate does not end", || {
+        kate.kate.try_wait().unwrap().is_some()
+    });
+    servers.into_iter().for_each(wait_gone);
+}
+
+#[test]
+fn the_client_of_vscode_extensions_reports_and_shows() {
+    let what = "touchmark lsp with vscode-languageclient";
+    if !parts::heavy(what) {
+        return;
+    }
+    let Some(workbench) = crate::editors_vscode::workbench(what) else {
+        return;
+    };
+    let client = ["vscode-languageclient@11.0.0"];
+    let Some(client) = node("languageclient", &client, what) else {
+        return;
+    };
+    let extension = documented("js").concat();
+    let by_name = "command: \"touchmark\"";
+    assert!(extension.contains(by_name), "docs/lsp.md has another block");
+    // VS Code has the PATH of a login.
+    let by_path = format!("command: {}", json!(binary()));
+    crate::editors_vscode::operate("test/client.mjs", &workbench, "client", |command| {
+        command
+            .env("TOUCHMARK_CLIENT", client)
+            .env("TOUCHMARK_EXTENSION", extension.replace(by_name, &by_path));
+    });
 }

@@ -23,14 +23,13 @@ fn compiler() -> Option<PathBuf> {
     node("vscode", &packages, "editors/vscode")
 }
 
-fn succeeds(command: &mut Command, tools: &Path) {
+fn succeeds(command: &mut Command) {
     // Outlives every process that writes there.
     let temporary = tempfile::tempdir().unwrap();
     let ran = command
         .current_dir(EXTENSION)
         .env("TMPDIR", temporary.path())
         .env("TOUCHMARK_BIN", binary())
-        .env("TOUCHMARK_TOOLS", tools)
         .env_remove("TOUCHMARK_SOCKET")
         .output()
         .unwrap();
@@ -49,8 +48,9 @@ fn the_extension_tells_user_and_agents_of_each_other() {
     };
     succeeds(
         // A test that has failed leaves a connection open.
-        Command::new("node").args(["--test", "--test-force-exit", "test/extension.test.mjs"]),
-        &tools,
+        Command::new("node")
+            .args(["--test", "--test-force-exit", "test/extension.test.mjs"])
+            .env("TOUCHMARK_TOOLS", tools),
     );
 }
 
@@ -70,15 +70,16 @@ const BROWSER: &str = "/usr/bin/chromium";
 
 const WHAT: &str = "editors/vscode in the real workbench";
 
-/// Returns the driver and the workbench, if this machine can run them.
-fn workbench() -> Option<(PathBuf, PathBuf)> {
+/// Returns the directory with the driver and the workbench, if this machine can
+/// run them.
+pub(crate) fn workbench(what: &str) -> Option<PathBuf> {
     if !Path::new(BROWSER).exists() {
-        not_tested(&format!("{WHAT}: {BROWSER} is not here"));
+        not_tested(&format!("{what}: {BROWSER} is not here"));
         return None;
     }
     let possible = Command::new("unshare").args(NAMESPACE).arg("true").output();
     if !possible.is_ok_and(|ran| ran.status.success()) {
-        not_tested(&format!("{WHAT}: no PID namespace can be made"));
+        not_tested(&format!("{what}: no PID namespace can be made"));
         return None;
     }
     let packages = [
@@ -86,13 +87,36 @@ fn workbench() -> Option<(PathBuf, PathBuf)> {
         "playwright-core@1.56.1",
         "code-server@4.139.1",
     ];
-    Some((compiler()?, node_compiled("workbench", &packages, WHAT)?))
+    node_compiled("workbench", &packages, what)
+}
+
+/// Runs a script that operates the workbench. Its pictures are in a directory of
+/// this name.
+pub(crate) fn operate(
+    script: &str,
+    workbench: &Path,
+    pictures: &str,
+    prepare: impl FnOnce(&mut Command),
+) {
+    let pictures = target().join(pictures);
+    let _absent = fs::remove_dir_all(&pictures);
+    fs::create_dir(&pictures).unwrap();
+    let mut command = Command::new("unshare");
+    command
+        .args(NAMESPACE)
+        .args(["node", script])
+        .env("TOUCHMARK_WORKBENCH", workbench)
+        .env("TOUCHMARK_BROWSER", BROWSER)
+        .env("TOUCHMARK_PICTURES", pictures);
+    prepare(&mut command);
+    succeeds(&mut command);
 }
 
 #[test]
 #[ignore = "fetches and compiles for minutes: a step of its own in tests/run --parts"]
 fn the_workbench_is_fetched() {
-    workbench();
+    compiler();
+    workbench(WHAT);
 }
 
 #[test]
@@ -100,19 +124,13 @@ fn the_real_workbench_shows_each_what_the_other_does() {
     if !heavy(WHAT) {
         return;
     }
-    let Some((tools, workbench)) = workbench() else {
+    let Some(tools) = compiler() else {
         return;
     };
-    let pictures = target().join("workbench");
-    let _absent = fs::remove_dir_all(&pictures);
-    fs::create_dir(&pictures).unwrap();
-    succeeds(
-        Command::new("unshare")
-            .args(NAMESPACE)
-            .args(["node", "test/workbench.mjs"])
-            .env("TOUCHMARK_WORKBENCH", workbench)
-            .env("TOUCHMARK_BROWSER", BROWSER)
-            .env("TOUCHMARK_PICTURES", pictures),
-        &tools,
-    );
+    let Some(workbench) = workbench(WHAT) else {
+        return;
+    };
+    operate("test/workbench.mjs", &workbench, "workbench", |command| {
+        command.env("TOUCHMARK_TOOLS", tools);
+    });
 }

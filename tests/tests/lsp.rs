@@ -594,6 +594,11 @@ fn it_ends_as_it_is_told() {
     let mut without_shutdown = start();
     without_shutdown.notify("exit", &Value::Null);
     assert_eq!(without_shutdown.ended().code(), Some(1));
+    // Kate 22.12 sends `shutdown` without an id.
+    let mut without_id = start();
+    without_id.notify("shutdown", &json!({}));
+    without_id.notify("exit", &json!({}));
+    assert!(without_id.ended().success());
     let mut closed = start();
     closed.close();
     assert!(closed.ended().success());

@@ -40,13 +40,28 @@ pub(super) struct Content {
 
 impl Content {
     /// Returns whether an editor that loads the content, or has saved it, shows
-    /// this text. Editors differ in how they show the last line's end. `None` if
-    /// the content's encoding is not known.
+    /// this text. Editors differ in how they show the last line's end, and a
+    /// carriage return without a line feed: in VS Code it is a line end. `None`
+    /// if the content's encoding is not known.
     pub(super) fn is(&self, text: &str) -> Option<bool> {
-        let bare = |text: &str| text.strip_suffix('\n').unwrap_or(text).len();
-        let own = self.text.as_deref()?;
-        Some(own[..bare(own)] == text[..bare(text)])
+        let own = bare(self.text.as_deref()?);
+        let text = bare(text);
+        let is_same = || bytes(own).eq(bytes(text));
+        Some(own.len() == text.len() && (own == text || is_same()))
     }
+}
+
+/// Returns a text without its last line end.
+fn bare(text: &str) -> &str {
+    text.strip_suffix('\n').unwrap_or(text)
+}
+
+/// Returns the bytes of a text, with line feeds for carriage returns.
+fn bytes(text: &str) -> impl Iterator<Item = u8> {
+    text.bytes().map(|byte| match byte {
+        b'\r' => b'\n',
+        other => other,
+    })
 }
 
 /// Returns the stat of a regular file; `None` for anything else.

