@@ -60,14 +60,14 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
          command did to 200 files, while the lines of other authors stay; its floor writes 200 files \
          beside their places and renames them.",
     );
-    for (count, goal, name) in SIZES {
+    for (nth, (count, goal, name)) in SIZES.into_iter().enumerate() {
         let count = options.pick(count / 10, count);
         let world = repository(options, count)?;
         let (_daemon, client) = world.start()?;
         let measured = commands(options, &world, &client)?;
         tell(&mut part, &measured, count, goal, name);
         witnessed(options, &mut part, (&world, &client), count)?;
-        if part.goals.len() == 1 {
+        if nth == 0 {
             undos(options, &mut part, &world, &client)?;
         }
     }

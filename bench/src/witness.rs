@@ -76,7 +76,8 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
     let mut part = Part::new(
         "Witnessed commands",
         "Each command runs as it is and below a witness, in turn. Opens for writing are those of one \
-         file on tmpfs. A checkout writes 7,000 small files and does little else. Memory is private \
+         file on tmpfs. A checkout writes 7,000 small files and does little else; where another workspace is \
+         witnessed, its calls are seen, and nothing is recorded. Memory is private \
          memory of the larger of the two processes that witness.",
     );
     opens(options, &mut part)?;
@@ -95,7 +96,7 @@ pub(crate) fn part(options: &Options) -> Result<Part> {
     );
     checkouts(options, &mut part)?;
     compiles(options, &mut part)?;
-    reads(options, &mut part)?;
+    reads(options, start.more(), &mut part)?;
     memory(&world, &mut part)?;
     Ok(part)
 }
@@ -171,33 +172,53 @@ fn checkouts(options: &Options, part: &mut Part) -> Result<()> {
     }
     git(&world, &["commit", "--quiet", "--all", "--message", "two"])?;
     let mut pair = Pair::default();
+    // What the calls cost if none of them concerns the workspace.
+    let mut elsewhere = Samples::default();
+    let root = tempfile::tempdir()?;
+    let (own, other) = (Some(world.tree.root.as_path()), Some(root.path()));
     for round in 0..=options.pick(2, 8) {
         progress(&format!("checkouts, round {round}"));
-        let mut unused = Pair::default();
-        let kept = if round == 0 { &mut unused } else { &mut pair };
-        // Without and with a witness in both directions.
-        for (is_witnessed, branch) in [(false, "one"), (true, "two"), (true, "one"), (false, "two")]
-        {
+        let mut unused = (Pair::default(), Samples::default());
+        let (kept, elsewhere) = match round {
+            0 => (&mut unused.0, &mut unused.1),
+            _ => (&mut pair, &mut elsewhere),
+        };
+        // Each in both directions.
+        for (watched, branch) in [
+            (None, "one"),
+            (own, "two"),
+            (other, "one"),
+            (None, "two"),
+            (own, "one"),
+            (other, "two"),
+        ] {
             let plain = git_command(&world, &["checkout", "--quiet", branch]);
             let places = tempfile::tempdir()?;
-            let (samples, mut command) = match is_witnessed {
-                false => (&mut kept.plain, plain),
-                true => {
+            let samples = match watched {
+                None => &mut kept.plain,
+                it if it == own => &mut kept.witnessed,
+                _ => &mut *elsewhere,
+            };
+            let mut command = match watched {
+                None => plain,
+                Some(watched) => {
                     let ring = places.path().join("ring");
-                    let mut witnessed = below(&world, &ring, &world.tree.root);
+                    let mut witnessed = below(&world, &ring, watched);
                     witnessed.arg("git").args(plain.get_args());
+                    witnessed.current_dir(&world.tree.root);
                     witnessed.env("GIT_CONFIG_GLOBAL", "/dev/null");
-                    (&mut kept.witnessed, witnessed)
+                    witnessed
                 }
             };
             let done = samples.time(|| command.status())?;
             ensure!(done.success(), "{command:?} ended with {done}");
         }
     }
-    pair.rows(
-        &format!("git checkout of {} files", units::count(count)),
-        part,
-    );
+    let what = format!("git checkout of {} files", units::count(count));
+    pair.rows(&what, part);
+    let row = Row::of(format!("{what}, another workspace witnessed"), &elsewhere);
+    part.rows
+        .push(row.beside("plain", elsewhere.p50(), pair.plain.p50()));
     part.goals.push(pair.goal("git checkout, witnessed", 1.3));
     Ok(())
 }
@@ -232,7 +253,8 @@ fn compiles(options: &Options, part: &mut Part) -> Result<()> {
     Ok(())
 }
 
-fn reads(options: &Options, part: &mut Part) -> Result<()> {
+/// Measures a command that only reads. `start` is what each witnessed one costs.
+fn reads(options: &Options, start: Duration, part: &mut Part) -> Result<()> {
     let world = World::new(&options.binary, 2_000)?;
     let mut pair = Pair::default();
     for round in 0..=options.pick(5, 30) {
@@ -243,7 +265,12 @@ fn reads(options: &Options, part: &mut Part) -> Result<()> {
         })?;
     }
     pair.rows("grep of 2,000 files", part);
-    part.goals.push(pair.goal("reading, witnessed", 1.03));
+    let is = { pair.witnessed.p50() }.saturating_sub(start);
+    part.goals.push(
+        Goal::new("reading, witnessed, without the start", units::duration(is))
+            .beside("plain", units::duration(pair.plain.p50()))
+            .at_most(1.03, "x plain", goal::times(is, pair.plain.p50())),
+    );
     Ok(())
 }
 

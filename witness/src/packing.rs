@@ -45,6 +45,9 @@ pub(crate) struct Packing {
     buffer: Vec<u8>,
     second: Instant,
     longest: Duration,
+    /// How many bytes of the pack the reader did not need any more, when the ring was
+    /// asked last.
+    released: u64,
     /// How many bytes are left of this second.
     left: u64,
 }
@@ -60,6 +63,7 @@ impl Packing {
             buffer: Vec::new(),
             second: Instant::now(),
             longest: LONGEST,
+            released: 0,
             left: A_SECOND,
         }
     }
@@ -76,10 +80,9 @@ impl Packing {
         if found.size == 0 {
             return Some(Stored { at: 0, sum: SEED });
         }
-        let released = ring.released();
         if let Some(known) = self.known.get(&object)
             && known.is_same(&found)
-            && known.stored.is_some_and(|stored| stored.at >= released)
+            && known.stored.is_some_and(|it| it.at >= ring.released())
         {
             return known.stored;
         }
@@ -95,14 +98,13 @@ impl Packing {
         path.push(b'/');
         path.extend_from_slice(&place.name);
         let file = open(&path)?;
-        let place_after = |end: u64| {
-            // Not over the end of the pack.
-            let left = PACK - end % PACK;
-            let start = if left < found.size { end + left } else { end };
-            (start + found.size <= released.saturating_add(PACK)).then_some(start)
+        let start = match reserve(end, found.size, self.released) {
+            Some(start) => start,
+            None => {
+                self.released = ring.released();
+                reserve(end, found.size, self.released)?
+            }
         };
-        let next = |end| place_after(end).map(|start| start + found.size);
-        let start = place_after(end.fetch_update(SeqCst, SeqCst, next).ok()?)?;
         self.buffer.resize(PART, 0);
         let (mut copied, mut check) = (0, SEED);
         while copied < found.size {
@@ -120,7 +122,7 @@ impl Packing {
             }
         }
         self.left -= found.size;
-        // What was read is what was found if it is still that.
+        // A file that has changed since `found` may have been read in part.
         let stat = look_at(file.as_fd()).ok()?;
         if identity(&stat) != object || before(&stat) != Some(found) {
             return None;
@@ -138,6 +140,17 @@ impl Packing {
         }
         stored
     }
+}
+
+/// Returns where the next bytes are put, not over the end of the pack, and counts them.
+/// `None` if they do not fit beside those that the reader needs.
+fn reserve(end: &AtomicU64, size: u64, released: u64) -> Option<u64> {
+    let start = |end: u64| {
+        let left = PACK - end % PACK;
+        if left < size { end + left } else { end }
+    };
+    let next = |end| Some(start(end) + size).filter(|it| *it <= released.saturating_add(PACK));
+    end.fetch_update(SeqCst, SeqCst, next).ok().map(start)
 }
 
 /// Opens a file for reading, never waits, and changes no time where it may.

@@ -186,8 +186,7 @@ impl Request<'_> {
         if key(&stat) != led {
             return Ok(None);
         }
-        let found = Found::Name(directory, name.to_vec());
-        self.place(found, places, false)
+        self.name(directory.as_fd(), &stat, name, places)
     }
 
     /// Returns the way to the path's directory, and the name, if another call
@@ -409,10 +408,22 @@ impl Request<'_> {
                 places.leads(way, &stat);
             }
         }
-        let place = places.find(directory.as_fd(), &stat, self.other_view());
+        self.name(directory.as_fd(), &stat, &name, places)
+    }
+
+    /// Returns the place of a name in a directory. `None` if it is a symbolic link
+    /// that must be followed.
+    fn name(
+        &self,
+        directory: BorrowedFd<'_>,
+        stat: &Statx,
+        name: &[u8],
+        places: &mut Places,
+    ) -> Result<Option<Place>, Unresolved> {
+        let place = places.find(directory, stat, self.other_view());
         let object = match self.is_new {
             true => None,
-            false => match look(directory.as_fd(), &name, AtFlags::SYMLINK_NOFOLLOW) {
+            false => match look(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(object) => Some(object),
                 Err(Errno::NOENT) => None,
                 Err(error) => return Err(error.into()),
@@ -422,7 +433,7 @@ impl Request<'_> {
         if is_link && self.wants == Wants::File {
             return Ok(None);
         }
-        Ok(Some(at(&stat, place, &name, object.as_ref())))
+        Ok(Some(at(stat, place, name, object.as_ref())))
     }
 
     /// Returns the place of an open file or directory: of a directory itself,

@@ -20,6 +20,10 @@ const MOST: usize = 2048;
 /// The most bytes of names in one record.
 const NAMES: usize = 8 << 10;
 
+/// The size of an event with the longest name, in bytes, and how many are read together.
+const LARGEST: usize = 16 + 256;
+const FIT: usize = 60;
+
 /// What is watched. Modifications keep the system from reporting two closes as
 /// one: it joins equal events in a row.
 const WANTED: WatchFlags = WatchFlags::CLOSE_WRITE
@@ -93,11 +97,21 @@ impl Watches {
     /// Passes on what has happened since the last call.
     pub(crate) fn drain(&mut self, mut record: impl FnMut(&Record)) {
         let Some(queue) = &self.queue else { return };
-        let mut space = [MaybeUninit::uninit(); 16 << 10];
+        let mut space = [MaybeUninit::uninit(); FIT * LARGEST];
         let mut reader = inotify::Reader::new(queue, &mut space);
         let mut batch = Batch::default();
         let mut is_missing = false;
-        while let Ok(event) = reader.next() {
+        let mut got = 0;
+        loop {
+            if reader.is_buffer_empty() {
+                // A read that returns fewer events than fit has emptied the queue.
+                if (1..FIT).contains(&got) {
+                    break;
+                }
+                got = 0;
+            }
+            let Ok(event) = reader.next() else { break };
+            got += 1;
             let (watch, what) = (event.wd(), event.events());
             if what.contains(ReadFlags::IGNORED) {
                 self.paths.remove(&watch);
