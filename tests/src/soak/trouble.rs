@@ -17,6 +17,8 @@ use crate::user::{self, pause};
 pub(super) struct Trouble<'s> {
     stage: &'s Stage,
     dice: Dice,
+    /// The longest pause before the next trouble, in milliseconds.
+    longest: u64,
     may_fill: bool,
     filler: Option<PathBuf>,
     /// How often the daemon was killed.
@@ -26,9 +28,12 @@ pub(super) struct Trouble<'s> {
 }
 
 impl<'s> Trouble<'s> {
-    pub(super) fn new(stage: &'s Stage, dice: Dice, may_fill: bool) -> Self {
+    /// In half of all rounds trouble comes so often that it also meets a daemon that
+    /// is starting.
+    pub(super) fn new(stage: &'s Stage, mut dice: Dice, may_fill: bool) -> Self {
         Self {
             stage,
+            longest: if dice.below(2) == 0 { 420 } else { 60 },
             dice,
             may_fill,
             filler: None,
@@ -39,7 +44,7 @@ impl<'s> Trouble<'s> {
 
     /// Waits a moment, and then makes one kind of trouble.
     pub(super) fn make(&mut self, world: &mut World) {
-        pause(20 + self.dice.below(400));
+        pause(self.dice.below(self.longest));
         match self.dice.below(10) {
             0..6 => {
                 world.kill();
