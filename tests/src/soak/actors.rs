@@ -172,6 +172,8 @@ impl<'s> Actor<'s> {
         let above = place.parent().expect("a directory");
         let done = fs::create_dir_all(above).and_then(|()| fs::rename(self.path(&from), &place));
         if done.is_ok() {
+            let name = self.name;
+            self.stage.note(format!("{name} moves {from} to {to}"));
             entry.names.push(to);
         }
     }
@@ -183,6 +185,7 @@ impl<'s> Actor<'s> {
             // On a full disk, or beside another git, it fails.
             let _status = children::start(git.stderr(Stdio::null())).and_then(|mut git| git.wait());
         }
+        self.stage.note(format!("{} commits", self.name));
     }
 
     /// An agent writes, edits, or writes itself between two marks.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::PoisonError;
 use std::time::Instant;
 
@@ -14,7 +15,7 @@ use super::{FILES, Report, Stage, story};
 use crate::user::pause;
 use crate::wire::PATIENCE;
 use crate::world::target;
-use crate::{Client, World};
+use crate::{Client, World, children};
 
 /// Compares everything, while no actor acts. Panics if a line of a user's or an
 /// acknowledged write is lost.
@@ -58,8 +59,17 @@ pub(super) fn judge(world: &mut World, stage: &Stage, trouble: &mut Trouble<'_>)
         }
         let acts = target().join(format!("soak-acts-{}", std::process::id()));
         fs::write(&acts, stage.acts()).expect("a file");
-        let acts = acts.display();
-        panic!("lost: {lost:#?}\nall acts: {acts}\n{}", world.said());
+        // The round's file system ends with it.
+        let copy = acts.with_extension("world");
+        let mut copying = Command::new("cp");
+        let base = world.workspace().parent().expect("a directory above");
+        let copying = copying.arg("-a").arg(base).arg(&copy);
+        let copied = children::start(copying).and_then(|mut copying| copying.wait());
+        let (acts, copy) = (acts.display(), copy.display());
+        panic!(
+            "lost: {lost:#?}\nall acts: {acts}\nthe world: {copy} ({copied:?})\n{}",
+            world.said()
+        );
     }
     report
 }

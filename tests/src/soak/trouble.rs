@@ -85,10 +85,14 @@ impl<'s> Trouble<'s> {
             let started = children::start(git.stdout(Stdio::null()).stderr(Stdio::piped()));
             started.and_then(Child::wait_with_output).expect("git")
         };
-        // Without a commit there is nothing to stash.
-        if git(&["stash", "-q"]).status.success() {
+        self.stage.note("stash".into());
+        // Without a commit git refuses. Without a change it succeeds, and stashes
+        // nothing.
+        let stashed = ["rev-parse", "-q", "--verify", "refs/stash"];
+        if git(&["stash", "-q"]).status.success() && git(&stashed).status.success() {
             pause(self.dice.below(20));
             let popped = git(&["stash", "pop", "-q"]);
+            self.stage.note("stash pop".into());
             assert!(popped.status.success(), "git stash pop: {popped:?}");
         }
     }
@@ -102,6 +106,7 @@ impl<'s> Trouble<'s> {
         for size in [1 << 20, 4096, 1] {
             while file.write_all(&vec![0; size]).is_ok() {}
         }
+        self.stage.note("the disk is full".into());
         self.filler = Some(path);
         self.stage.is_full.store(true, Ordering::Relaxed);
         self.full += 1;
@@ -111,6 +116,7 @@ impl<'s> Trouble<'s> {
     pub(super) fn free(&mut self) {
         if let Some(path) = self.filler.take() {
             fs::remove_file(path).expect("the filler's end");
+            self.stage.note("the disk is free".into());
             self.stage.is_full.store(false, Ordering::Relaxed);
         }
     }
