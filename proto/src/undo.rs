@@ -234,7 +234,7 @@ pub struct UndoLeft {
 /// Why a change stays.
 #[apply(choice!)]
 pub enum LeftCause {
-    /// Its text first appeared while a command ran. It may be the user's
+    /// Its text appeared while a command ran. It may be the user's
     /// (UNDO-7).
     Likely,
     /// A content that it needs is not stored: it cannot be distinguished from

@@ -26,6 +26,12 @@ fn undo(agent: &mut Session, mut params: Value) -> Value {
     agent.client.ok("undo", params)
 }
 
+/// A user saves the file, and the daemon records it.
+fn saved(world: &World, content: &str) {
+    user::overwrite(&world.path("f"), content);
+    world.client().ok("sync", json!({}));
+}
+
 /// Returns the outcome of the only file.
 fn outcome(undone: &Value) -> String {
     assert_eq!(undone["files"].as_array().unwrap().len(), 1, "{undone}");
@@ -72,6 +78,38 @@ fn undo7_a_save_beside_a_command_stays_and_is_listed() {
     let undone = undo(&mut agent, json!({}));
     assert_eq!(on_disk(&world, "f"), "one\nmine\ntwo\nthree\n", "{undone}");
     world.healthy();
+}
+
+#[test]
+fn undo7_what_was_brought_back_beside_a_command_stays_and_is_listed() {
+    // A user takes a deletion back in the editor; and an unknown author's change,
+    // which was made while no daemon ran.
+    for is_known in [true, false] {
+        let (mut world, mut agent) = world();
+        let mine = "one\nmine\ntwo\nthree\n";
+        saved(&world, mine);
+        if is_known {
+            saved(&world, "one\ntwo\nthree\n");
+        } else {
+            world.kill();
+            user::overwrite(&world.path("f"), "one\nother\nthree\n");
+            world.start();
+            agent = world.session("a");
+        }
+        beside(&world, &mut agent, |world| {
+            user::overwrite(&world.path("f"), mine);
+        });
+        let undone = undo(&mut agent, json!({}));
+        assert_eq!(on_disk(&world, "f"), mine, "{undone}");
+        assert_eq!(outcome(&undone), "left", "{undone}");
+        let left = &undone["files"][0]["left"][0];
+        assert_eq!(text(left, "cause"), "likely");
+        assert!(text(left, "text").starts_with("mine\n"), "{undone}");
+        let undone = undo(&mut agent, json!({"likely": true}));
+        assert_eq!(outcome(&undone), "undone", "{undone}");
+        assert!(!on_disk(&world, "f").contains("mine"), "{undone}");
+        world.healthy();
+    }
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl Chosen {
         found.cloned().collect()
     }
 
-    /// Returns whether text stays that first appeared in a version, since its
+    /// Returns whether text stays that appeared in a version, since its
     /// author is only likely (UNDO-7).
     pub(super) fn spares(&self, version: &Version) -> bool {
         self.spares_likely && version.is_likely()

@@ -1,6 +1,7 @@
 //! Changes that an undo leaves as they are, since they may be another author's,
 //! or since another author has decided about their lines.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use touchmark_proto::LineRange;
@@ -42,10 +43,10 @@ pub struct Decided {
 }
 
 impl Weave {
-    /// Finds the changes of likely versions that stay: the hunks in which a line
-    /// first appeared and still is, or would be again, since it was removed only
-    /// by a change that is undone. Returns all lines of these hunks, each with
-    /// the version, and the hunks for people.
+    /// Finds the changes of likely versions that stay: the hunks in which a text
+    /// appeared ([`appeared`](Self::appeared)) and still is, or would be again,
+    /// since it was removed only by a change that is undone. Returns all lines of
+    /// these hunks, each with the version, and the hunks for people.
     pub(super) fn new_text(
         &self,
         asked: &BTreeSet<usize>,
@@ -64,30 +65,24 @@ impl Weave {
             return (given, found);
         }
         let (mut on, place) = self.places();
+        let mut there = on.clone();
         let removed = self.removed();
-        // The version in which each text first appeared.
-        let mut first: BTreeMap<&[u8], usize> = BTreeMap::new();
-        for entry in &self.lines {
-            let later = entry.later.iter().map(|cast| (&cast.text, cast.at));
-            for (text, at) in later.chain([(&entry.text, entry.step)]) {
-                let step = first.entry(text).or_insert(at);
-                *step = at.min(*step);
-            }
-        }
+        let appeared = self.appeared(asked, &likely);
         // Versions are taken from the newest to the oldest. When a change is
         // undone, the lines that it removed exist again for the older versions.
         for (at, change) in self.changes.iter().enumerate().rev() {
+            let hunks = match likely.contains(&at) {
+                true => self.hunks_of(change, &there),
+                false => Cow::default(),
+            };
+            change.turn_back(&mut there);
             if !asked.contains(&at) {
                 continue;
             }
-            let hunks = match &change.what {
-                ChangeKind::Hunks(hunks) if likely.contains(&at) => &hunks[..],
-                _ => &[],
-            };
-            for hunk in hunks {
+            for hunk in &*hunks {
                 let is_here = |line: &Line| on[*line] && self.author_of(at, *line) == at;
                 let here: Vec<Line> = hunk.on.iter().copied().filter(is_here).collect();
-                let is_new = |line: &Line| first.get(&*self.lines[*line].text) == Some(&at);
+                let is_new = |line: &Line| appeared.contains(&(at, *line));
                 if !here.iter().any(is_new) || self.is_white_space(hunk) {
                     continue;
                 }
@@ -111,6 +106,76 @@ impl Weave {
         }
         found.sort_by_key(|one| (one.lines.start, one.step));
         (given, found)
+    }
+
+    /// Returns the lines with which a text appeared in a likely version, each
+    /// with the version: the file did not have the text right before. A user may
+    /// have typed it, or brought it back, as an editor's undo does. It did not
+    /// appear if it was removed by a change that is undone: then it comes back
+    /// anyway.
+    fn appeared(
+        &self,
+        asked: &BTreeSet<usize>,
+        likely: &BTreeSet<usize>,
+    ) -> BTreeSet<(usize, Line)> {
+        /// How many lines have a text, and the version that removed the last one.
+        #[derive(Default)]
+        struct Found {
+            lines: usize,
+            removed: Option<usize>,
+        }
+        let texts = |line: Line| {
+            let entry = &self.lines[line];
+            let later = entry.later.iter().map(|cast| &*cast.text);
+            later.chain([&*entry.text])
+        };
+        let mut found: BTreeMap<&[u8], Found> = BTreeMap::new();
+        let mut appeared = BTreeSet::new();
+        for (at, change) in self.changes.iter().enumerate() {
+            let new = change.on.iter().filter(|_| likely.contains(&at));
+            appeared.extend(new.map(|line| (at, *line)).filter(|(_, line)| {
+                let before = found.get(&*self.lines[*line].text);
+                before.is_none_or(|before| {
+                    before.lines == 0 && before.removed.is_none_or(|by| !asked.contains(&by))
+                })
+            }));
+            for line in &change.off {
+                for text in texts(*line) {
+                    let before = found.entry(text).or_default();
+                    before.lines = before.lines.saturating_sub(1);
+                    before.removed = Some(self.made_by(at, *line));
+                }
+            }
+            for text in change.on.iter().flat_map(|line| texts(*line)) {
+                found.entry(text).or_default().lines += 1;
+            }
+        }
+        appeared
+    }
+
+    /// Returns the hunks of a change, also of one that restored an earlier
+    /// content. `there` says which lines the file had after it.
+    fn hunks_of<'c>(&self, change: &'c Change, there: &[bool]) -> Cow<'c, [Hunk]> {
+        match &change.what {
+            ChangeKind::Hunks(hunks) => return Cow::Borrowed(hunks),
+            ChangeKind::Nothing => return Cow::default(),
+            ChangeKind::Restored(_) => {}
+        }
+        let mut hunks = vec![Hunk::default()];
+        let mut last = 0;
+        for line in &self.order {
+            let is_in = |lines: &[Line]| lines.binary_search(line).is_ok();
+            if is_in(&change.on) {
+                hunks[last].on.push(*line);
+            } else if is_in(&change.off) {
+                hunks[last].off.push(*line);
+            } else if there[*line] {
+                // The lines on both sides of an unchanged one are two hunks.
+                hunks.push(Hunk::default());
+                last += 1;
+            }
+        }
+        Cow::Owned(hunks)
     }
 
     /// Returns the lines that are not in the file, each with the version that

@@ -418,6 +418,36 @@ fn text_that_first_appeared_in_a_likely_version_stays() {
 }
 
 #[test]
+fn text_that_a_likely_version_brought_back_stays() {
+    let all = "a\nb\nc\n";
+    for (removed, stays) in [("a\nc\n", "b\n"), ("x\n", all), ("a\nx\nc\n", "b\n")] {
+        let steps = [all, removed, all].map(held);
+        let found = Weave::new(&steps).without_sparing(|step| step == 2, |step| step == 2, true);
+        assert_eq!(found.bytes.as_deref(), Some(all.as_bytes()), "{removed:?}");
+        assert_eq!(found.hunks, 0);
+        let texts: Vec<&[u8]> = found.likely.iter().map(|one| &*one.text).collect();
+        assert_eq!(texts, [stays.as_bytes()]);
+    }
+    // Also of a file that was gone.
+    let steps = [held(all), Step::Absent, held(all)];
+    let found = Weave::new(&steps).without_sparing(|step| step == 2, |step| step == 2, true);
+    assert_eq!(found.bytes.as_deref(), Some(all.as_bytes()));
+    // Lines that others added later stay next to it.
+    let steps = [held(all), held("c\n"), held(all), held("a\nb\nc\nd\n")];
+    let found = Weave::new(&steps).without_sparing(|step| step == 2, |step| step == 2, true);
+    assert_eq!(found.bytes.as_deref(), Some(&b"a\nb\nc\nd\n"[..]));
+    // What the same author had removed comes back anyway, and is not listed.
+    let steps = [all, "a\n", all].map(held);
+    let found = Weave::new(&steps).without_sparing(|step| step > 0, |step| step > 0, true);
+    assert_eq!(found.bytes.as_deref(), Some(all.as_bytes()));
+    assert_eq!(found.likely, []);
+    // Lines that were removed come back.
+    let steps = [all, "a\nb\nc\nd\n", all].map(held);
+    let found = Weave::new(&steps).without_sparing(|step| step == 2, |step| step == 2, true);
+    assert_eq!(found.bytes.as_deref(), Some(&b"a\nb\nc\nd\n"[..]));
+}
+
+#[test]
 fn text_that_may_be_anothers_comes_back_where_an_edit_replaced_it() {
     let likely = "a\nmine\nb\nc\n";
     let steps = ["a\nb\nc\n", likely, "a\nTHE AGENT\nb\nc\n"].map(held);

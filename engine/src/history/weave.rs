@@ -132,11 +132,17 @@ pub(super) struct Change {
 impl Change {
     /// Applies the change to the lines that were on before it.
     pub(super) fn turn(&self, on: &mut [bool]) {
-        for line in &self.on {
-            on[*line] = true;
-        }
-        for line in &self.off {
-            on[*line] = false;
+        self.set(on, true);
+    }
+
+    /// Takes the change back from the lines that were on after it.
+    pub(super) fn turn_back(&self, on: &mut [bool]) {
+        self.set(on, false);
+    }
+
+    fn set(&self, on: &mut [bool], to: bool) {
+        for (lines, to) in [(&self.on, to), (&self.off, !to)] {
+            lines.iter().for_each(|line| on[*line] = to);
         }
     }
 }

@@ -61,7 +61,7 @@ impl Weave {
     }
 
     /// As [`without`](Self::without), but changes of the versions that
-    /// `is_likely` selects stay where text first appeared in them. Unless
+    /// `is_likely` selects stay where text appeared in them. Unless
     /// `spares_decided` is set, lines do not stay for the only reason that
     /// another author has decided about them.
     pub fn without_sparing(
@@ -184,7 +184,16 @@ impl Weave {
                 is_carried && !change.exists && removed_by.is_some_and(|by| asked.contains(&by));
             match &change.what {
                 ChangeKind::Nothing => {}
-                ChangeKind::Restored(_) if is_asked && !is_carried => hunks += 1,
+                ChangeKind::Restored(_) if is_asked && !is_carried => {
+                    let (stay, go): (Vec<Part>, Vec<Part>) = self
+                        .line_parts(at, change)
+                        .partition(|part| kept.stays(part));
+                    for part in &stay {
+                        state.turn(part, Some(&now));
+                        state.exists |= change.exists && !part.on.is_empty();
+                    }
+                    hunks += u32::from(!go.is_empty());
+                }
                 ChangeKind::Restored(of) if is_carried || self.undos.contains(&at) => {
                     // ChangeKind was undone before it stays undone. An undo takes back
                     // the changes of its author, not all since that content.
