@@ -38,6 +38,7 @@ pub(crate) fn writes(bytes: &[u8]) {
     let keep = Keep {
         age: u64::MAX,
         bytes: u64::MAX,
+        ignored: 1 << 20,
     };
     let directory = at.join("recovery");
     drop(Recovery::open(directory.clone(), keep).unwrap());

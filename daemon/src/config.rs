@@ -262,6 +262,9 @@ pub struct Config {
     /// `recovery.keep`: the maximum size of the recovery directory, in bytes.
     /// Default: 1 GiB.
     pub recovery_bytes: u64,
+    /// `recovery.ignored`: the maximum size of the contents in it that ignored
+    /// files had before a witnessed command destroyed them, in bytes; 0 for none.
+    pub recovery_ignored: u64,
     /// `dedup.enabled`: whether repeated reads are distinguished from first
     /// ones. Default: true.
     pub dedup: bool,
@@ -338,6 +341,7 @@ impl Default for Config {
             sessions_keep: 30 * DAY,
             recovery_age: 30 * DAY,
             recovery_bytes: 1 << 30,
+            recovery_ignored: 16 << 20,
             dedup: true,
             replace_repeats: false,
             gate: Gate::default(),
@@ -494,6 +498,7 @@ impl Config {
         const MANY: u64 = 1 << 40;
         (self.versions_per_path, self.versions_age) = (MANY, LONG);
         (self.recovery_bytes, self.recovery_age) = (MANY, LONG);
+        self.recovery_ignored = MANY;
         self.sessions_keep = LONG;
     }
 }

@@ -131,7 +131,8 @@ pub struct FileEdited {
     pub line: u32,
 }
 
-/// Bytes that a guarded write would have destroyed, kept for recovery.
+/// Bytes that a guarded write would have destroyed, or that a command destroyed in
+/// an ignored file (SCOPE-10), kept for recovery.
 #[apply(answer!)]
 pub struct RecoveryItem {
     /// The item's id.

@@ -156,6 +156,66 @@ fn what_a_witnessed_command_destroys_comes_back_as_it_was_then() {
 }
 
 #[test]
+fn scope10_what_a_witnessed_command_destroys_in_ignored_files_is_kept() {
+    let mut world = World::asleep();
+    world.file(".gitignore", "*.local\n*.env\nbuild/\n");
+    for name in [
+        "a.local",
+        "d/b.local",
+        "d/same.local",
+        "k.env",
+        "build/c.local",
+    ] {
+        world.file(name, format!("user {name}\n"));
+    }
+    world.file("e.local", "user e\n\0");
+    user::git(world.workspace(), &["init", "-q"]);
+    world.start();
+    if !can_witness(&world) {
+        return;
+    }
+    let kept = |world: &World| {
+        let list = world.client().ok("recovery/list", json!({}));
+        let items = list["items"].as_array().unwrap().iter();
+        let content = |item: &serde_json::Value| fs::read_to_string(text(item, "file")).unwrap();
+        let mut all: Vec<(String, String)> = items
+            .map(|item| (text(item, "path"), content(item)))
+            .collect();
+        all.sort();
+        all
+    };
+    let users = |name: &str| (name.to_owned(), format!("user {name}\n"));
+    let mut shell = Shell::start(&world, "A");
+    shell
+        .run("echo own > a.local; cp d/same.local x; cp x d/same.local; rm x; echo own >> m.local");
+    shell.run("rm -r build e.local k.env; rm -r d; echo own > new.local");
+    shell.end();
+    assert_eq!(
+        kept(&world),
+        ["a.local", "d/b.local", "d/same.local"].map(users)
+    );
+
+    // What a command left is no user's, unless a user has changed it since.
+    let mut shell = Shell::start(&world, "A");
+    user::write(&world.path("new.local"), "user new.local\n");
+    shell.run("rm a.local; echo more > new.local");
+    shell.end();
+    let now = ["a.local", "d/b.local", "d/same.local", "new.local"].map(users);
+    assert_eq!(kept(&world), now);
+
+    let items = world.client().ok("recovery/list", json!({}));
+    let mut items = items["items"].as_array().unwrap().iter();
+    let item = items
+        .find(|item| text(item, "path") == "d/b.local")
+        .unwrap();
+    let restored = world.run(&["recovered", "restore", &text(item, "id")]);
+    assert!(restored.status.success(), "{restored:?}");
+    let there = fs::read_to_string(world.path("d/b.local")).unwrap();
+    assert_eq!(there, "user d/b.local\n");
+    world.healthy();
+}
+
+#[test]
 fn an_untracked_file_that_both_write_is_likely_the_commands() {
     let mut world = World::asleep();
     for name in ["before.txt", "after.txt", "own.txt"] {
@@ -302,6 +362,10 @@ fn the_windows_of_hooks_below_a_witness_are_witnessed() {
     let mut world = World::asleep();
     world.file("f.txt", "base\n");
     world.file("g.txt", "base\n");
+    world.file(".gitignore", "*.local\n");
+    world.file("n.local", "user\n");
+    world.file("o.local", "user\n");
+    user::git(world.workspace(), &["init", "-q"]);
     world.start();
     if !can_witness(&world) {
         return;
@@ -327,12 +391,14 @@ fn the_windows_of_hooks_below_a_witness_are_witnessed() {
         "echo '{}' | {hook} > /dev/null",
         event("PreToolUse")
     ));
-    shell.run("sed -i '$a own' g.txt");
+    shell.run("sed -i '$a own' g.txt; rm n.local; echo own > o.local");
     user::write(&world.path("f.txt"), "base\nuser\n");
-    shell.run(&format!(
-        "echo '{}' | {hook} > /dev/null",
-        event("PostToolUse")
-    ));
+    let told = shell.run(&format!("echo '{}' | {hook}", event("PostToolUse")));
+    assert!(
+        told.concat()
+            .contains("n.local\\\" (`touchmark recovered restore r1` brings it back)."),
+        "{told:?}"
+    );
     shell.end();
     assert_eq!(log(&mut session, "f.txt"), ["modified user unmarked"]);
     assert_eq!(log(&mut session, "g.txt"), ["modified agent process"]);

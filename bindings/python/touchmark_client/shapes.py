@@ -1073,7 +1073,9 @@ class _RecoveryItemOptional(TypedDict, total=False):
 
 
 class RecoveryItem(_RecoveryItemOptional):
-    """Bytes that a guarded write would have destroyed, kept for recovery."""
+    """Bytes that a guarded write would have destroyed, or that a command destroyed in
+    an ignored file (SCOPE-10), kept for recovery.
+    """
 
     file: str
     hash: "Hash"

@@ -1,5 +1,5 @@
 //! `touchmark recovered`: bytes that touchmark kept because a write would have
-//! destroyed them unseen.
+//! destroyed them unseen, or because a command did so in an ignored file.
 
 use std::io::Write as _;
 

@@ -70,7 +70,7 @@ const OTHERS: &str = r#"
     guard = { protect = [] }
     versions = { keep = "1 per path, 1 s" }
     sessions = { keep = 1 }
-    recovery = { keep = "1 s, 1 KiB" }
+    recovery = { keep = "1 s, 1 KiB", ignored = 1 }
     dedup = { enabled = false }
     hooks = { replace_repeats = true, gate = "off", gates = { codex = "strict" }, unsaved = "off" }
     desktop = { losses = true }

@@ -240,6 +240,7 @@ const KEYS: &[Key] = &[
         })
     )
     .at_restart(),
+    key!("recovery.ignored", recovery_ignored as Bytes).at_restart(),
     key!("calls.keep", calls_keep as u64).repository_may(SMALLER, |config, said| {
         least(&mut config.calls_keep, said.calls_keep)
     }),

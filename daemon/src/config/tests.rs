@@ -47,6 +47,7 @@ fn every_key() {
         keep = "7 days"
         [recovery]
         keep = "3 days, 1 MiB"
+        ignored = "2 MiB"
         [dedup]
         enabled = false
         [hooks]
@@ -97,6 +98,7 @@ fn every_key() {
             sessions_keep: 7 * 86_400_000,
             recovery_age: 3 * 86_400_000,
             recovery_bytes: 1 << 20,
+            recovery_ignored: 2 << 20,
             dedup: false,
             replace_repeats: true,
             off: Vec::new(),

@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use touchmark_engine::WriteOutcome;
+use touchmark_engine::text::tokens;
 use touchmark_proto::files::TextEncoding;
 use touchmark_proto::writes::{RecoveryItem, RecoveryItems, RecoveryRestored, RecoveryShown};
-use touchmark_proto::{Error, ErrorCode, ErrorData};
+use touchmark_proto::{Error, ErrorCode, ErrorData, Millis, RelPath};
 
 use super::{Guard, Name, Replacer, Storage, Written, recovery};
 
@@ -21,6 +22,22 @@ impl Guard {
                 None => self.recovery.list(),
             },
         })
+    }
+
+    /// Stores what an ignored file had before a command destroyed it (SCOPE-10).
+    /// A secret is not stored (SEC-3).
+    pub(crate) fn keep_ignored(&self, path: &RelPath, bytes: &[u8]) {
+        if self.reader.is_secret(path) || tokens::any(bytes) {
+            return;
+        }
+        if let Err(error) = self.recovery.keep_ignored(path, bytes, &self.time) {
+            tracing::warn!(%path, "{path}: not kept: {error}");
+        }
+    }
+
+    /// Returns what was stored of ignored files since a time, at most the newest 64.
+    pub(crate) fn ignored_since(&self, time: Millis) -> Vec<RecoveryItem> {
+        self.recovery.ignored_since(time)
     }
 
     /// Answers `recovery/show`, with at most `limit` bytes.

@@ -1,7 +1,9 @@
 //! Stored bytes: contents that would have lost their name without having been
-//! seen (GUARD-1). Each is a file in one directory of the state directory, with
+//! seen (GUARD-1), and those of ignored files that a witnessed command destroyed
+//! (SCOPE-10). Each is a file in one directory of the state directory, with
 //! a small description next to it. So the list does not depend on the store.
 
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -23,6 +25,9 @@ use crate::time::Timeline;
 /// bytes.
 const LONGEST_NAME: usize = 80;
 
+/// The most items of ignored files that a process remembers.
+const NEWEST: usize = 64;
+
 /// The description next to stored bytes.
 #[derive(Debug, Serialize, Deserialize)]
 struct Description {
@@ -36,6 +41,9 @@ struct Description {
     size: u64,
     /// The name of the stored file in the same directory.
     file: String,
+    /// A command destroyed the content of an ignored file.
+    #[serde(default)]
+    ignored: bool,
 }
 
 /// The directory of stored bytes. Usable from several threads.
@@ -44,6 +52,9 @@ pub(super) struct Recovery {
     directory: PathBuf,
     keep: Keep,
     last: Mutex<u64>,
+    /// The newest items of ignored files that this process has stored, the oldest
+    /// first.
+    ignored: Mutex<VecDeque<RecoveryItem>>,
 }
 
 impl Recovery {
@@ -56,6 +67,7 @@ impl Recovery {
             directory,
             keep,
             last: Mutex::new(last),
+            ignored: Mutex::default(),
         })
     }
 
@@ -68,14 +80,53 @@ impl Recovery {
         author: Option<Author>,
         time: &Timeline,
     ) -> io::Result<RecoveryItem> {
-        let oldest = time.before(self.keep.age);
-        self.keep_at(paths, file, author, (time.now(), oldest))
+        let copied = |to: &Path| copy(file, to);
+        let times = (time.now(), time.before(self.keep.age));
+        self.keep_as(false, paths, copied, author, times)
     }
 
-    fn keep_at(
+    /// Stores the content that an ignored file had. Does nothing if it was stored
+    /// just before, or is larger than all of them may be (`recovery.ignored`).
+    pub(super) fn keep_ignored(
         &self,
+        path: &RelPath,
+        bytes: &[u8],
+        time: &Timeline,
+    ) -> io::Result<()> {
+        let hash = Hash::of(bytes);
+        let mut newest = self.ignored.lock().unwrap_or_else(|e| e.into_inner());
+        let is_known = |known: &RecoveryItem| known.path == *path && known.hash == hash;
+        if bytes.len() as u64 > self.keep.ignored || newest.iter().any(is_known) {
+            return Ok(());
+        }
+        let written = |to: &Path| {
+            let mut to = private(to)?;
+            to.write_all(bytes)?;
+            to.sync_data()?;
+            Ok((hash, bytes.len() as u64))
+        };
+        let times = (time.now(), time.before(self.keep.age));
+        let item = self.keep_as(true, (path, path), written, None, times)?;
+        if newest.len() == NEWEST {
+            newest.pop_front();
+        }
+        newest.push_back(item);
+        Ok(())
+    }
+
+    /// Returns the newest items of ignored files that this process has stored since
+    /// a time, the oldest first.
+    pub(super) fn ignored_since(&self, time: Millis) -> Vec<RecoveryItem> {
+        let newest = self.ignored.lock().unwrap_or_else(|e| e.into_inner());
+        let since = newest.iter().filter(|item| item.time >= time);
+        since.cloned().collect()
+    }
+
+    fn keep_as(
+        &self,
+        ignored: bool,
         (path, real): (&RelPath, &RelPath),
-        file: &File,
+        copied: impl FnOnce(&Path) -> io::Result<(Hash, u64)>,
         author: Option<Author>,
         (now, oldest): (Millis, Millis),
     ) -> io::Result<RecoveryItem> {
@@ -86,7 +137,7 @@ impl Recovery {
         };
         let name = format!("r{number}-{}", plain_name(path));
         let data = self.directory.join(&name);
-        let kept = copy(file, &data).and_then(|(hash, size)| {
+        let kept = copied(&data).and_then(|(hash, size)| {
             let description = Description {
                 path: path.clone(),
                 real: (real != path).then(|| real.clone()),
@@ -95,6 +146,7 @@ impl Recovery {
                 time: now,
                 size,
                 file: name,
+                ignored,
             };
             let text = serde_json::to_vec(&description)?;
             // Renamed when complete, since the list is read from these files.
@@ -117,10 +169,8 @@ impl Recovery {
 
     /// Returns all stored bytes, the newest first.
     pub(super) fn list(&self) -> Vec<RecoveryItem> {
-        let mut numbers = numbers(&self.directory);
-        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        let numbers = self.numbers().into_iter();
         numbers
-            .into_iter()
             .filter_map(|number| self.get_number(number))
             .collect()
     }
@@ -159,33 +209,45 @@ impl Recovery {
     /// Removes items from before `oldest` and those beyond the size limit, but
     /// never `newest`.
     fn prune(&self, oldest: Millis, newest: Option<u64>) {
-        let mut total = 0_u64;
-        for item in self.list() {
+        let (mut total, mut of_ignored) = (0_u64, 0_u64);
+        for number in self.numbers() {
+            let Some(item) = self.described(number) else {
+                continue;
+            };
             total = total.saturating_add(item.size);
+            of_ignored += if item.ignored { item.size } else { 0 };
             let old = item.time < oldest;
-            let over = total > self.keep.bytes;
-            if (old || over) && number_of(&item.id) != newest {
+            let over = total > self.keep.bytes || item.ignored && of_ignored > self.keep.ignored;
+            if (old || over) && Some(number) != newest {
                 tracing::info!(path = %item.path, "{} ({}) is kept no longer", item.file, item.path);
-                if let Err(error) = self.delete(&item.id) {
+                if let Err(error) = self.delete(&id(number)) {
                     tracing::warn!("{}: {error}", item.file);
                 }
             }
         }
     }
 
+    /// Returns the numbers of all items, the newest first.
+    fn numbers(&self) -> Vec<u64> {
+        let mut numbers = numbers(&self.directory);
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        numbers
+    }
+
     fn get_number(&self, number: u64) -> Option<RecoveryItem> {
+        Some(self.item(number, self.described(number)?))
+    }
+
+    fn described(&self, number: u64) -> Option<Description> {
         let text = fs::read(self.description(number)).ok()?;
         let description: Description = serde_json::from_slice(&text).ok()?;
         // A description must not name a file outside the directory.
-        if description.file.contains('/') {
-            return None;
-        }
-        Some(self.item(number, description))
+        (!description.file.contains('/')).then_some(description)
     }
 
     fn item(&self, number: u64, description: Description) -> RecoveryItem {
         RecoveryItem {
-            id: format!("r{number}"),
+            id: id(number),
             path: description.path,
             hash: description.hash,
             author: description.author,
@@ -284,6 +346,10 @@ fn numbers(directory: &Path) -> Vec<u64> {
         .collect()
 }
 
+fn id(number: u64) -> String {
+    format!("r{number}")
+}
+
 fn number_of(id: &str) -> Option<u64> {
     id.strip_prefix('r')?.parse().ok()
 }
@@ -314,9 +380,10 @@ mod tests {
         let path = RelPath::new(name.as_bytes()).unwrap();
         let oldest = now.saturating_sub(recovery.keep.age);
         recovery
-            .keep_at(
+            .keep_as(
+                false,
                 (&path, &path),
-                &File::open(file).unwrap(),
+                |to: &Path| copy(&File::open(file).unwrap(), to),
                 None,
                 (now, oldest),
             )
@@ -333,6 +400,7 @@ mod tests {
         let keep = Keep {
             age: 1000,
             bytes: 1 << 20,
+            ignored: 0,
         };
         let open = || Recovery::open(state.path().join("recovery"), keep).unwrap();
         let recovery = open();
@@ -360,6 +428,7 @@ mod tests {
         let keep = Keep {
             age: 1000,
             bytes: 1 << 20,
+            ignored: 0,
         };
         let open = || Recovery::open(state.path().join("recovery"), keep).unwrap();
         let first = kept(&open(), "a", "one", 1);
@@ -378,7 +447,11 @@ mod tests {
     #[test]
     fn the_old_and_the_too_much_go() {
         let state = tempfile::tempdir().unwrap();
-        let keep = Keep { age: 10, bytes: 8 };
+        let keep = Keep {
+            age: 10,
+            bytes: 8,
+            ignored: 0,
+        };
         let recovery = Recovery::open(state.path().join("recovery"), keep).unwrap();
         kept(&recovery, "a", "12345", 1);
         kept(&recovery, "b", "123", 5);
@@ -390,5 +463,32 @@ mod tests {
         // The newest item stays, however large it is.
         kept(&recovery, "e", "123456789", 17);
         assert_eq!(ids(&recovery), ["r5"]);
+    }
+
+    #[test]
+    fn what_ignored_files_had_has_a_limit_of_its_own() {
+        let state = tempfile::tempdir().unwrap();
+        let keep = Keep {
+            age: Millis::MAX,
+            bytes: 1 << 20,
+            ignored: 8,
+        };
+        let recovery = Recovery::open(state.path().join("recovery"), keep).unwrap();
+        let time = Timeline::start();
+        let ignored = |name: &str, text: &str| {
+            let path = RelPath::new(name.as_bytes()).unwrap();
+            recovery
+                .keep_ignored(&path, text.as_bytes(), &time)
+                .unwrap();
+        };
+        kept(&recovery, "a", "123456789", 1);
+        ignored("b", "12345");
+        ignored("b", "12345");
+        assert_eq!(ids(&recovery), ["r2", "r1"]);
+        ignored("too large", "123456789");
+        ignored("c", "1234");
+        assert_eq!(ids(&recovery), ["r3", "r1"]);
+        let newest = recovery.ignored_since(0);
+        assert_eq!(newest.last().unwrap().id, "r3");
     }
 }

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use touchmark_engine::patterns::Patterns;
 use touchmark_proto::{Millis, RelPath};
 
-/// How much is stored for how long: `recovery.keep`.
+/// How much is stored for how long: `recovery.keep` and `recovery.ignored`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     /// Items older than this are removed, in milliseconds.
     pub age: Millis,
     /// The size limit of all items in bytes. Beyond it, the oldest are removed.
     pub bytes: u64,
+    /// The size limit in bytes of the contents of ignored files; 0 for none of
+    /// them. Beyond it, the oldest are removed.
+    pub ignored: u64,
 }
 
 /// Bytes that were stored: the path of their file, and the absolute path of the

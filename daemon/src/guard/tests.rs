@@ -38,6 +38,7 @@ fn open(base: &Path) -> Guard {
         keep: Keep {
             age: 1 << 40,
             bytes: 1 << 30,
+            ignored: 1 << 20,
         },
         durable: false,
         writable: true,

@@ -16,6 +16,7 @@ use touchmark_engine::text::missing::{SeenText, missing};
 use touchmark_engine::{Fact, VersionFact};
 use touchmark_proto::commands::CommandRow;
 use touchmark_proto::quoting::{quoted, restore_command};
+use touchmark_proto::writes::RecoveryItem;
 use touchmark_proto::{Clock, FileMode, Hash, RelPath, SessionId};
 
 use super::daemon_handle::DaemonHandle;
@@ -48,6 +49,9 @@ struct Wiped {
     is_unsure: bool,
     /// Whether the command removed ignored files.
     has_ignored: bool,
+    /// Contents that ignored files had which are gone now (SCOPE-10). What a
+    /// command overwrites of them is mostly what programs make again.
+    kept: Vec<RecoveryItem>,
     /// What is recorded.
     facts: Vec<Fact>,
 }
@@ -92,7 +96,7 @@ pub(super) async fn told(
 ) -> Option<String> {
     if row.versions == 0 {
         // Ignored files that were removed make no version.
-        return Wiped::of(row).text(row);
+        return Wiped::of(&daemon.cx, row).text(row);
     }
     let cx = daemon.cx.at_leisure();
     let found = find(cx.clone(), session.clone(), row.clone());
@@ -114,7 +118,7 @@ pub(super) async fn told(
 
 /// Returns what a command has taken away of the uncommitted work of others.
 async fn find(cx: Context, session: SessionId, row: CommandRow) -> Wiped {
-    let mut wiped = Wiped::of(&row);
+    let mut wiped = Wiped::of(&cx, &row);
     let (Ok(log), Some(command)) = (cx.log(), command_number(&row.command)) else {
         return wiped;
     };
@@ -292,10 +296,20 @@ fn words(text: &[u8]) -> BTreeMap<&[u8], usize> {
 }
 
 impl Wiped {
-    /// Returns what the command line alone says.
-    fn of(row: &CommandRow) -> Self {
+    /// Returns what is known of ignored files.
+    fn of(cx: &Context, row: &CommandRow) -> Self {
+        let workspace = &cx.workspace;
+        let mut kept = match row.witnessed {
+            true => workspace.guard.ignored_since(row.begun_at),
+            false => Vec::new(),
+        };
+        kept.retain(|item| {
+            let place = absolute(&workspace.root, &item.path);
+            place.symlink_metadata().is_err()
+        });
         Self {
             has_ignored: removes_ignored(row.label.as_deref().unwrap_or_default()),
+            kept,
             ..Self::default()
         }
     }
@@ -407,11 +421,32 @@ impl Wiped {
                 notice::count(self.stashed, "file")
             ));
         }
+        if !self.kept.is_empty() {
+            let rows = self.kept.iter().take(NAMED).map(|item| {
+                let path = quoted(&item.path.to_string_lossy(), 200);
+                format!(
+                    "{path} (`touchmark recovered restore {}` brings it back)",
+                    item.id
+                )
+            });
+            let rows: Vec<String> = rows.collect();
+            let more = match self.kept.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!("; and {more} more files: `touchmark recovered` lists all"),
+            };
+            texts.push(format!(
+                "While this command ran, ignored files were removed: {}{more}.",
+                rows.join("; ")
+            ));
+        }
         if self.has_ignored {
-            texts.push(
-                "Ignored files that this command removed cannot be brought back, except those that a session had read."
-                    .to_owned(),
-            );
+            let which = match self.kept.is_empty() {
+                true => "Ignored files",
+                false => "Other ignored files",
+            };
+            texts.push(format!(
+                "{which} that this command removed cannot be brought back, except those that a session had read."
+            ));
         }
         (!texts.is_empty()).then(|| texts.join(" "))
     }

@@ -143,6 +143,7 @@ impl Daemon {
                 keep: guard::Keep {
                     age: config.recovery_age,
                     bytes: config.recovery_bytes,
+                    ignored: config.recovery_ignored,
                 },
                 durable: config.durability == Durability::Power,
                 writable: refused.is_none(),
@@ -201,6 +202,7 @@ impl Daemon {
                 keep_file: config.contents_file,
                 keep_total: config.contents_total / 4,
                 fences: rings.fences().clone(),
+                guard: Some(Arc::clone(&guard)),
             },
             events.clone(),
         );

@@ -2,6 +2,7 @@
 //! since then.
 
 mod contents;
+mod destroyed;
 mod marked;
 mod named;
 mod priors;
@@ -26,6 +27,7 @@ use crate::content::{Met, Visit};
 use crate::system::open::trust;
 use crate::tools::GIT;
 use contents::{Content, content, link};
+use destroyed::Left;
 use priors::{Priors, Told};
 use renames::name_renames;
 
@@ -68,6 +70,8 @@ pub(super) struct Workspace<'a> {
     asks_again: bool,
     /// What witnesses tell about files of the present sweep.
     priors: Priors,
+    /// The ignored files that witnessed commands left.
+    left_by_commands: Left,
 }
 
 impl<'a> Workspace<'a> {
@@ -87,6 +91,7 @@ impl<'a> Workspace<'a> {
             have_changed: false,
             asks_again: false,
             priors: Priors::default(),
+            left_by_commands: Left::default(),
         }
     }
 

@@ -28,6 +28,7 @@ use touchmark_proto::{Error, ErrorCode, Places, RequestId};
 
 use crate::content::Reader;
 use crate::event::Event;
+use crate::guard::Guard;
 use crate::witness::Fences;
 use known::Workspace;
 
@@ -73,6 +74,8 @@ pub(crate) struct Settings {
     pub(crate) keep_total: u64,
     /// Fences between what was read and what witnesses have recorded.
     pub(crate) fences: Fences,
+    /// Keeps what commands destroy of ignored files; `None` keeps nothing.
+    pub(crate) guard: Option<Arc<Guard>>,
 }
 
 /// Sweeps the workspace, on a thread that starts with the first sweep.

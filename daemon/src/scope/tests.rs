@@ -43,6 +43,7 @@ fn settings(root: &Path) -> Settings {
         keep_file: 1 << 20,
         keep_total: 64 << 20,
         fences: Fences::default(),
+        guard: None,
     }
 }
 

@@ -2677,7 +2677,10 @@ export interface RecoveryDelete {
   withinMs?: number | null;
 }
 
-/** Bytes that a guarded write would have destroyed, kept for recovery. */
+/**
+ * Bytes that a guarded write would have destroyed, or that a command destroyed in
+ * an ignored file (SCOPE-10), kept for recovery.
+ */
 export interface RecoveryItem {
   /** The author of the bytes, if it is known. */
   author?: Author | null;

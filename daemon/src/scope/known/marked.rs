@@ -10,6 +10,7 @@ use super::{Entry, File, Known, Workspace, split};
 use crate::content::Met;
 use crate::guard::is_temporary;
 use crate::scope::difference::{Difference, What};
+use crate::scope::index::Directory;
 use crate::scope::walk::Task;
 
 impl Workspace<'_> {
@@ -32,6 +33,7 @@ impl Workspace<'_> {
         let (gone, more) = self.marked_and_gone(&swept.changes);
         swept.changes.extend(gone);
         met.extend(more);
+        self.keep_destroyed();
         self.priors = Priors::default();
         // What happened until the files were read is known after this.
         self.settings.fences.pass();
@@ -86,17 +88,8 @@ impl Workspace<'_> {
 
     /// Returns whether nothing has a name that would be looked at.
     fn is_gone(&self, path: &RelPath) -> bool {
-        let mut above = std::iter::successors(path.parent(), RelPath::parent);
-        let mut parts = vec![path.clone()];
-        // Its directory may be gone as well.
-        let directory = loop {
-            let next = above.next();
-            let directory = { next.as_ref() }.map_or(&[][..], RelPath::as_bytes);
-            match (self.index.get(directory), next) {
-                (Some(directory), _) => break directory,
-                (None, Some(next)) => parts.push(next),
-                (None, None) => return false,
-            }
+        let Some((directory, parts)) = self.nearest(path) else {
+            return false;
         };
         let is_ignored = |part: &RelPath| {
             self.rules.exclude(part) || self.rules.ignore(&directory.rules, part, part != path)
@@ -108,6 +101,22 @@ impl Workspace<'_> {
             && !parts.iter().any(is_ignored)
     }
 
+    /// Returns the nearest directory above a file that is on record, and the file
+    /// with the directories between them, which may be gone.
+    pub(super) fn nearest(&self, path: &RelPath) -> Option<(&Directory, Vec<RelPath>)> {
+        let mut above = std::iter::successors(path.parent(), RelPath::parent);
+        let mut parts = vec![path.clone()];
+        loop {
+            let next = above.next();
+            let directory = { next.as_ref() }.map_or(&[][..], RelPath::as_bytes);
+            match (self.index.get(directory), next) {
+                (Some(directory), _) => return Some((directory, parts)),
+                (None, Some(next)) => parts.push(next),
+                (None, None) => return None,
+            }
+        }
+    }
+
     /// Returns what the last sweep found of a file, if the file's times prove that
     /// it did not change right after.
     fn proved(&self, path: &RelPath) -> Option<File> {
@@ -117,7 +126,7 @@ impl Workspace<'_> {
 
     /// Returns what is on record of a file, and when its directory was looked
     /// into.
-    fn looked_at(&self, path: &RelPath) -> Option<(File, i64)> {
+    pub(super) fn looked_at(&self, path: &RelPath) -> Option<(File, i64)> {
         let (above, name) = split(path);
         let directory = self.index.get(above)?;
         match &directory.entries.get(directory.find(name)?)?.1 {

@@ -81,10 +81,15 @@ impl Priors {
 
     /// Returns the files that were there when they were marked.
     pub(super) fn files(&self) -> impl Iterator<Item = (&RelPath, PriorFile)> {
+        self.all().filter_map(|(path, file)| Some((path, file?)))
+    }
+
+    /// Returns all marked names, each with the file that was there.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&RelPath, Option<PriorFile>)> {
         let all = self.of.iter();
-        all.filter_map(|(path, known)| match known.marked.prior {
-            Prior::File(file) => Some((path, file)),
-            _ => None,
+        all.map(|(path, known)| match known.marked.prior {
+            Prior::File(file) => (path, Some(file)),
+            _ => (path, None),
         })
     }
 
