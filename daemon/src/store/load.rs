@@ -132,8 +132,9 @@ fn mended(options: &Options, cause: &str, aside: &Path) -> Result<Loaded, StoreE
         Err(error) => Err(error),
     };
     let Err(error) = found else { return found };
-    for end in ["", "-wal", "-shm"] {
-        match fs::remove_file(beside(&path, end)) {
+    // Its mark names facts that the next store does not have.
+    for (own, _) in parts(&options.directory, aside) {
+        match fs::remove_file(own) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
