@@ -235,7 +235,10 @@ impl Known {
                         from: from.clone(),
                     }),
                 }
-                let version = version.unwrap_or(record.n);
+                let version = match version {
+                    Some(version) => version,
+                    None => first_known(log, &path, until, record.n)?,
+                };
                 Arc::make_mut(&mut self.lineage).add(Begins {
                     version,
                     path,
@@ -542,6 +545,18 @@ impl Known {
 pub(super) fn is_gone(root: &Path, path: &RelPath) -> bool {
     let place = root.join(native::name(path.as_bytes()));
     place.symlink_metadata().is_err()
+}
+
+/// Returns the number from which on a name stands for the file that a search has
+/// found at it, as fact `n` says, and that was gone from its earlier name as of
+/// `until`. The name may have been looked at between the search and its record.
+fn first_known(log: &Reader, name: &RelPath, until: u64, n: u64) -> Result<u64, Error> {
+    let before = log.history(name, Some(n), 1)?.pop();
+    let looked = before.filter(|before| match &before.fact {
+        Fact::Baseline { held, .. } => before.n >= until && held.hash.is_some(),
+        _ => false,
+    });
+    Ok(looked.map_or(n, |looked| looked.n))
 }
 
 fn fact(begins: &Begins) -> Fact {

@@ -223,14 +223,16 @@ pub(crate) async fn follow(
                 begun.push(first);
                 (name, until, at) = (from.clone(), *end, end.saturating_sub(1));
                 rows = pages(inside, &(&name).into(), Some(false)).await?;
-                // The author of the move has written what the file was found
-                // with.
+                // The author of the move has brought the content to the name. Of
+                // another content than before the move, the author is not known.
                 let removed = rows.iter().find(|row| number(row) == until);
+                let moved = rows.iter().rfind(|row| number(row) < until);
                 let found = parts.last_mut().and_then(|(own, _)| own.first_mut());
                 if let (Some(found), Some(removed)) = (found, removed)
                     && (&found.author, found.kind) == (&Author::UNKNOWN, VersionKind::Created)
                     && found.from.is_none()
                     && removed.hash.is_none()
+                    && moved.is_some_and(|moved| moved.hash == found.hash)
                 {
                     found.author = removed.author.clone();
                     found.evidence = removed.evidence;
