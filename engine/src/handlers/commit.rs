@@ -8,6 +8,7 @@ use touchmark_proto::{
     Change, Error, Evidence, Hash, HashOrAbsent, RelPath, Reply, SessionId, Version,
 };
 
+use super::edit_ends::Ending;
 use super::edits::unknown_edit;
 use crate::disk::Found;
 use crate::effect::{Answer, LinesWanted};
@@ -174,7 +175,7 @@ impl Core {
         begun: u64,
     ) -> Verdict {
         let hash = claim.hash();
-        let found = self.claim(edit, path, Some(claim)).or_else(|| {
+        let found = self.claim(edit, path, Ending::Named(claim)).or_else(|| {
             let own = self.base.view().newest_in(path, |kept| {
                 kept.is_edit_of(session) && kept.n > begun && kept.hash == hash
             })?;
@@ -233,7 +234,7 @@ impl Core {
 
     /// Ends a path for which neither the edit nor the commit names the content.
     fn commit_marked(&mut self, edit: u64, session: &SessionId, path: &RelPath) -> Verdict {
-        match self.claim(edit, path, None) {
+        match self.claim(edit, path, Ending::Unnamed) {
             Some(version) => {
                 let newest = self
                     .base

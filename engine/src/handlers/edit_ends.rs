@@ -75,7 +75,7 @@ impl Core {
         };
         for path in &paths {
             self.leave_unclosed(path);
-            self.claim(edit, path, None);
+            self.claim(edit, path, Ending::Lapsed);
         }
         self.end_all(edit, EditPhase::Lapsed);
     }
@@ -84,12 +84,11 @@ impl Core {
     /// (ATTR-4): the one that the commit names, else the newest since its
     /// beginning that is not known to be another author's. Returns the number
     /// of that version.
-    pub(super) fn claim(
-        &mut self,
-        edit: u64,
-        path: &RelPath,
-        named: Option<HashOrAbsent>,
-    ) -> Option<u64> {
+    pub(super) fn claim(&mut self, edit: u64, path: &RelPath, ending: Ending) -> Option<u64> {
+        let named = match ending {
+            Ending::Named(content) => Some(content),
+            Ending::Unnamed | Ending::Lapsed => None,
+        };
         let open = self.base.state.edits.get(&edit)?;
         let undeclared = |file: &EditFile| file.path == *path && file.expect.is_none();
         let began = open.files.iter().find(|file| undeclared(file))?.began;
@@ -111,7 +110,11 @@ impl Core {
             let elsewhere = kept.is_edit_of(&session) && kept.edit() != Some(edit);
             // A removal counts only if the file is still absent.
             let gone = kept.hash.is_none() && unnamed;
+            // No client says that the tool has written. So what is more probably
+            // another author's is not the edit's.
+            let doubtful = kept.hash.is_none() || kept.evidence == Evidence::Gap;
             kept.n > begun
+                && !(ending == Ending::Lapsed && doubtful)
                 && kept.n != there
                 && named
                 && (!gone || kept.n == state.newest)
@@ -213,6 +216,17 @@ impl Core {
             }
         }
     }
+}
+
+/// How an edit ends that declared nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// The commit names the content.
+    Named(HashOrAbsent),
+    /// The commit names none.
+    Unnamed,
+    /// Without a commit: at its deadline, or after its connection ended.
+    Lapsed,
 }
 
 /// Returns whether an edit that declared nothing may have written a version:
