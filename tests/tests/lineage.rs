@@ -478,6 +478,40 @@ fn hist9_a_file_that_an_agent_finds_under_its_new_name_keeps_its_lines() {
     }
 }
 
+/// What was typed into a file while no daemon ran is neither the next writer's
+/// nor that of the session whose edit of the old name was open.
+#[test]
+fn hist9_what_was_typed_into_a_file_that_was_moved_unseen_is_no_agents() {
+    for (asks_first, commits) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut world = World::new();
+        let mut agent = world.session("a");
+        let all = written(&world, &mut agent, "f");
+        agent.read("f");
+        let begun = agent.ok("edit/begin", json!({"files": [{"path": "f"}]}));
+        world.stop();
+        rename(&world, "f", "lib/g");
+        user::append(&world.path("lib/g"), "typed\n");
+        world.start();
+        let mut agent = world.session("a");
+        let mut other = world.session("b");
+        other.sync();
+        other.read("lib/g");
+        if asks_first {
+            other.client.ok("file/history", json!({"path": "f"}));
+            known(&mut other, "lib/g");
+        }
+        if commits {
+            agent.ok("edit/commit", json!({"edit": text(&begun, "edit")}));
+        }
+        let all = format!("{all}typed\n").replace("line 5", "five");
+        let params = json!({"path": "lib/g", "text": all});
+        assert_eq!(other.ok("file/write", params)["outcome"], "applied");
+        let right = ["agent:a by a", "agent:b five", "user mine", "unknown typed"];
+        assert_eq!(known(&mut other, "lib/g"), right, "{asks_first} {commits}");
+        world.healthy();
+    }
+}
+
 /// What is asked about a name records that a file was found there. Nothing is
 /// recorded when it leaves again.
 #[test]
