@@ -115,11 +115,8 @@ impl Context {
     ) -> Result<(RelPath, Hash, Arc<[u8]>, Millis), Error> {
         let name = within(path, &self.root_bytes())?;
         let order = ReadOrder {
-            path: name.clone(),
-            ticket: 0,
-            prefixes: Vec::new(),
             bytes: true,
-            keep: false,
+            ..ReadOrder::of(name.clone())
         };
         let files = self.workspace.files.clone();
         let report = aside(move || files.read(&order)).await?;

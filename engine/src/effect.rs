@@ -100,6 +100,20 @@ pub struct ReadOrder {
     pub keep: bool,
 }
 
+impl ReadOrder {
+    /// Returns an order to read a path for its hash alone. Its number is 0: the
+    /// caller waits for the result itself.
+    pub fn of(path: RelPath) -> Self {
+        Self {
+            path,
+            ticket: 0,
+            prefixes: Vec::new(),
+            bytes: false,
+            keep: false,
+        }
+    }
+}
+
 /// An order to compare the stats of files with the stats that prove their known
 /// contents. A file always counts as different if it has several names, if a
 /// symlink leads to it, or if its changes may cause no event (LOSS-2).

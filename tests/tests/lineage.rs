@@ -478,8 +478,9 @@ fn hist9_a_file_that_an_agent_finds_under_its_new_name_keeps_its_lines() {
     }
 }
 
-/// What was typed into a file while no daemon ran is neither the next writer's
-/// nor that of the session whose edit of the old name was open.
+/// The user moves a file and appends a line while no daemon runs. The author of
+/// the line is unknown: neither the session that writes the file next, nor the
+/// session with an open edit of the old name.
 #[test]
 fn hist9_what_was_typed_into_a_file_that_was_moved_unseen_is_no_agents() {
     for (asks_first, commits) in [(false, false), (true, false), (false, true), (true, true)] {

@@ -195,7 +195,8 @@ fn scope10_what_a_witnessed_command_destroys_in_ignored_files_is_kept() {
         ["a.local", "d/b.local", "d/same.local"].map(users)
     );
 
-    // What a command left is no user's, unless a user has changed it since.
+    // A content that a command wrote is not kept, unless a user has changed the
+    // file since.
     let mut shell = Shell::start(&world, "A");
     user::write(&world.path("new.local"), "user new.local\n");
     shell.run("rm a.local; echo more > new.local");

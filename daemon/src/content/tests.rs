@@ -48,13 +48,7 @@ impl World {
 }
 
 fn order(path: &str) -> ReadOrder {
-    ReadOrder {
-        path: RelPath::new(path.as_bytes()).unwrap(),
-        ticket: 0,
-        prefixes: Vec::new(),
-        bytes: false,
-        keep: false,
-    }
+    ReadOrder::of(RelPath::new(path.as_bytes()).unwrap())
 }
 
 fn sha(bytes: &[u8]) -> Hash {

@@ -132,7 +132,8 @@ fn mended(options: &Options, cause: &str, aside: &Path) -> Result<Loaded, StoreE
         Err(error) => Err(error),
     };
     let Err(error) = found else { return found };
-    // Its mark names facts that the next store does not have.
+    // The high-water mark goes as well: it names facts that the next store does
+    // not have.
     for (own, _) in parts(&options.directory, aside) {
         match fs::remove_file(own) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),

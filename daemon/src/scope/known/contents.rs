@@ -41,11 +41,8 @@ impl Content {
 /// Reads a file. Returns `None` if it is no regular file, or is being changed.
 pub(super) fn content(visit: &Visit<'_>, path: &RelPath, keep: bool) -> Option<Content> {
     let order = ReadOrder {
-        path: path.clone(),
-        ticket: 0,
-        prefixes: Vec::new(),
-        bytes: false,
         keep,
+        ..ReadOrder::of(path.clone())
     };
     let Report { outcome, keep, .. } = visit.read_whole(&order);
     let Found::File(content) = outcome.found else {

@@ -11,15 +11,16 @@ use super::priors::{Told, stat};
 use super::{Stat, Workspace};
 
 /// The most files of one look whose contents are kept. A command that destroys
-/// more makes them again, or cleans up after one that does.
+/// more is probably a build, or cleans up after one.
 const MOST: usize = 64;
 
 /// The most files that are remembered as left by commands. If there are more, all
 /// are forgotten.
 const REMEMBERED: usize = 10_000;
 
-/// The ignored files that witnessed commands left, each with its time of change in
-/// nanoseconds since 1970. What they destroy of them is no user's.
+/// The ignored files that witnessed commands wrote, each with the time of its last
+/// change in nanoseconds since 1970. If a later command destroys such a content,
+/// no user loses work.
 #[derive(Default)]
 pub(super) struct Left(BTreeMap<RelPath, i64>);
 
@@ -77,11 +78,8 @@ impl Workspace<'_> {
     /// Returns whether a file has a text, also if more was appended to it.
     fn still_begins_with(&self, path: &RelPath, text: &[u8]) -> bool {
         let order = ReadOrder {
-            path: path.clone(),
-            ticket: 0,
-            prefixes: Vec::new(),
             bytes: true,
-            keep: false,
+            ..ReadOrder::of(path.clone())
         };
         let now = self.settings.reader.read(&order).outcome.bytes;
         now.is_some_and(|now| now.starts_with(text))
